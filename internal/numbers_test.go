@@ -106,7 +106,7 @@ var numbers = map[string][]string{
 	"docs/records.md": {
 		"the latest {store.failuresScanned} pushes of the time",
 		"Refusals are stored every {schedule.flushPeriod s} seconds;",
-		"adds the {push.MostParts} largest `parts` of each hour (in up to {rest.MaxSplitHours d} days)",
+		"adds the {stats.MostParts} largest `parts` of each hour (in up to {rest.MaxSplitHours d} days)",
 		"that have reported in the last {store.viewsFresh s} seconds.",
 		"With more than {store.flowAttempts} attempts in an hour",
 		"values of changed members, to {store.maxDifference KiB} KiB;",

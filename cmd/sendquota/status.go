@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/webhook"
 )
@@ -116,7 +117,7 @@ type failureView struct {
 
 func (c listFailures) Run() error {
 	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
-		q := push.FailureQuery{Channel: c.Channel, From: c.From.Time, Until: booking.EndOfTime}
+		q := stats.FailureQuery{Channel: c.Channel, From: c.From.Time, Until: booking.EndOfTime}
 		if q.From.IsZero() {
 			q.From = time.Now().Add(-24 * time.Hour)
 		}

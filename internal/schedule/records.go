@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/record"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // Records reads what has happened to the pushes and the recipients of tenants.
@@ -28,9 +29,9 @@ type Records struct {
 type recordReader interface {
 	Sends(ctx context.Context, tenant uuid.UUID, f record.SendFilter, after record.SendPosition, limit int) (record.SendPage, error)
 	CampaignRefusals(ctx context.Context, tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, limit int) (record.RefusalPage, error)
-	Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
+	Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (stats.Report, error)
 	AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
-	AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
+	AheadCounts(ctx context.Context, tenant uuid.UUID, q stats.AheadQuery) ([]stats.AheadCount, error)
 }
 
 // historyReader reads the history of a recipient.
@@ -50,12 +51,12 @@ func (rs *Records) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFil
 }
 
 // Stats returns a tenant's statistics.
-func (rs *Records) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error) {
+func (rs *Records) Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (stats.Report, error) {
 	return rs.store.Stats(ctx, tenant, q)
 }
 
 // Ahead counts a tenant's waiting pushes by the hour or day of their send time.
-func (rs *Records) Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error) {
+func (rs *Records) Ahead(ctx context.Context, tenant uuid.UUID, q stats.AheadQuery) ([]stats.AheadCount, error) {
 	return rs.store.AheadCounts(ctx, tenant, q)
 }
 

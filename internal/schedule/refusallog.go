@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // keptRefusal is a refusal of a single push in the recipient's history of refusals.
@@ -109,19 +109,19 @@ const (
 
 // Refusals counts refused pushes. A nil Refusals counts nothing.
 type Refusals struct {
-	countBuffer[push.RefusedCount]
+	countBuffer[stats.RefusedCount]
 }
 
 // refusedStore adds counts to the stored ones.
 type refusedStore interface {
-	AddRefused(ctx context.Context, counts []push.RefusedCount) error
+	AddRefused(ctx context.Context, counts []stats.RefusedCount) error
 }
 
 // NewRefusals returns an empty counter.
 func NewRefusals(st refusedStore, log *slog.Logger) *Refusals {
-	return &Refusals{countBuffer[push.RefusedCount]{
+	return &Refusals{countBuffer[stats.RefusedCount]{
 		name: "store counts of refused pushes", log: log, most: mostRefused, perTenant: tenantRefused,
-		of:    func(c *push.RefusedCount) (uuid.UUID, *int) { return c.Tenant, &c.Pushes },
+		of:    func(c *stats.RefusedCount) (uuid.UUID, *int) { return c.Tenant, &c.Pushes },
 		store: st.AddRefused,
 	}}
 }
@@ -131,8 +131,8 @@ func (r *Refusals) count(tenant uuid.UUID, k *keptRefusal) {
 	if r == nil {
 		return
 	}
-	of := push.RefusedCount{Tenant: tenant, Hour: k.At.Truncate(time.Hour), Channel: k.Channel, Category: k.Category, Pushes: 1}
-	counts := []push.RefusedCount{of}
+	of := stats.RefusedCount{Tenant: tenant, Hour: k.At.Truncate(time.Hour), Channel: k.Channel, Category: k.Category, Pushes: 1}
+	counts := []stats.RefusedCount{of}
 	for i, rule := range k.Rules {
 		if !slices.Contains(k.Rules[:i], rule) {
 			of.Rule = rule

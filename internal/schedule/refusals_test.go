@@ -10,16 +10,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // refusedCounts is a store that fails at first.
 type refusedCounts struct {
 	err   error
-	added map[push.RefusedCount]int
+	added map[stats.RefusedCount]int
 }
 
-func (s *refusedCounts) AddRefused(_ context.Context, counts []push.RefusedCount) error {
+func (s *refusedCounts) AddRefused(_ context.Context, counts []stats.RefusedCount) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -34,7 +34,7 @@ func (s *refusedCounts) AddRefused(_ context.Context, counts []push.RefusedCount
 // TestRefusals: a push counts once, and once for each of its rules. While Postgres is away no count is lost, and none
 // counts twice.
 func TestRefusals(t *testing.T) {
-	st := &refusedCounts{err: errors.New("away"), added: map[push.RefusedCount]int{}}
+	st := &refusedCounts{err: errors.New("away"), added: map[stats.RefusedCount]int{}}
 	r := NewRefusals(st, slog.New(slog.DiscardHandler))
 	tenant, at := uuid.New(), time.Date(2026, 12, 1, 9, 59, 59, 0, time.UTC)
 	note := func(at time.Time, rules ...string) {
@@ -52,10 +52,10 @@ func TestRefusals(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	of := func(hour int, rule string) push.RefusedCount {
-		return push.RefusedCount{Tenant: tenant, Hour: time.Date(2026, 12, 1, hour, 0, 0, 0, time.UTC), Channel: "push", Category: "news", Rule: rule}
+	of := func(hour int, rule string) stats.RefusedCount {
+		return stats.RefusedCount{Tenant: tenant, Hour: time.Date(2026, 12, 1, hour, 0, 0, 0, time.UTC), Channel: "push", Category: "news", Rule: rule}
 	}
-	want := map[push.RefusedCount]int{of(9, ""): 2, of(9, "per-day"): 2, of(9, "night"): 1, of(10, ""): 1}
+	want := map[stats.RefusedCount]int{of(9, ""): 2, of(9, "per-day"): 2, of(9, "night"): 1, of(10, ""): 1}
 	if !reflect.DeepEqual(st.added, want) {
 		t.Errorf("%v, want %v", st.added, want)
 	}
@@ -65,7 +65,7 @@ func TestRefusals(t *testing.T) {
 
 // TestRefusals_Bounded: a tenant with very many categories is limited to its share of the memory.
 func TestRefusals_Bounded(t *testing.T) {
-	st := &refusedCounts{added: map[push.RefusedCount]int{}}
+	st := &refusedCounts{added: map[stats.RefusedCount]int{}}
 	r := NewRefusals(st, slog.New(slog.DiscardHandler))
 	greedy, other := uuid.New(), uuid.New()
 	for range tenantRefused + 10 {

@@ -10,13 +10,14 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 const failuresPath = "/v1/failures"
 
 // FailureStore groups failed and expired pushes.
 type FailureStore interface {
-	Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (push.Failures, error)
+	Failures(ctx context.Context, tenant uuid.UUID, q stats.FailureQuery) (stats.Failures, error)
 }
 
 // failureGroupView is a group of pushes that ended for the same reason.
@@ -39,20 +40,20 @@ type failuresView struct {
 	Complete bool               `json:"complete" doc:"false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than requested. For the earlier ones, repeat the request with this from as until."`
 }
 
-func failureGroupViewOf(g push.FailureGroup) failureGroupView {
+func failureGroupViewOf(g stats.FailureGroup) failureGroupView {
 	return failureGroupView{g.Status, g.Channel, g.Reason, g.Pushes, rest.Stamp(g.First), rest.Stamp(g.Last), g.PossiblyDelivered, g.Retried, g.Retries}
 }
 
-var failuresParams = rest.Table[push.FailureQuery]{Fields: []rest.Field[push.FailureQuery]{
-	rest.Row("from", rest.Optional, rest.Moment(func(q *push.FailureQuery, t time.Time) { q.From = t }), "Only pushes with a send time at or after this. Default: 7 days before until. RFC 3339 with a zone.", rest.TimeExample),
-	rest.Row("until", rest.Optional, rest.Moment(func(q *push.FailureQuery, t time.Time) { q.Until = t }), "Only pushes with a send time before this. Default: now.", "2026-12-08T09:00:00Z"),
-	rest.Row("channel", rest.Optional, rest.Named(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, pushes.MaxChannel), "Only entries of this channel.", "push"),
-	rest.Row("campaign", rest.Optional, rest.Identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", rest.ExampleID),
+var failuresParams = rest.Table[stats.FailureQuery]{Fields: []rest.Field[stats.FailureQuery]{
+	rest.Row("from", rest.Optional, rest.Moment(func(q *stats.FailureQuery, t time.Time) { q.From = t }), "Only pushes with a send time at or after this. Default: 7 days before until. RFC 3339 with a zone.", rest.TimeExample),
+	rest.Row("until", rest.Optional, rest.Moment(func(q *stats.FailureQuery, t time.Time) { q.Until = t }), "Only pushes with a send time before this. Default: now.", "2026-12-08T09:00:00Z"),
+	rest.Row("channel", rest.Optional, rest.Named(func(q *stats.FailureQuery, s string) { q.Channel = s }, 0, pushes.MaxChannel), "Only entries of this channel.", "push"),
+	rest.Row("campaign", rest.Optional, rest.Identifier(func(q *stats.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", rest.ExampleID),
 }}
 
 // failures answers with groups of failed and expired pushes.
 func (h *failures) failures(c *rest.Call) error {
-	var q push.FailureQuery
+	var q stats.FailureQuery
 	failuresParams.ReadQuery(c.Request, &q, &c.Errors)
 	if q.Until.IsZero() {
 		q.Until = c.Now().UTC().Add(time.Second)
@@ -73,7 +74,7 @@ func (h *failures) failures(c *rest.Call) error {
 
 func (h *failures) routes(s *rest.Spec) []rest.Operation {
 	at := rest.ExampleTime(0)
-	example := push.FailureGroup{Status: push.Failed, Channel: "sms", Reason: "unregistered: not a valid telephone number", Pushes: 12, First: at, Last: at.Add(time.Hour), Retried: 8, Retries: 1}
+	example := stats.FailureGroup{Status: push.Failed, Channel: "sms", Reason: "unregistered: not a valid telephone number", Pushes: 12, First: at, Last: at.Add(time.Hour), Retried: 8, Retries: 1}
 	return []rest.Operation{{
 		ID: "list-failures", Method: http.MethodGet, Path: failuresPath, Tag: TagRecords, Scope: push.ScopeRecordsRead, Serve: h.failures,
 		Summary: "List failures by reason",

@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // The groups of these operations in the documentation.
@@ -37,11 +38,11 @@ type refusals struct {
 	}
 }
 
-// stats serves counts of pushes.
-type stats struct {
+// statistics serves counts of pushes.
+type statistics struct {
 	svc interface {
-		Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
-		Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
+		Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (stats.Report, error)
+		Ahead(ctx context.Context, tenant uuid.UUID, q stats.AheadQuery) ([]stats.AheadCount, error)
 	}
 }
 
@@ -57,8 +58,8 @@ type auditLog struct {
 type records interface {
 	Sends(ctx context.Context, tenant uuid.UUID, f record.SendFilter, after record.SendPosition, limit int) (record.SendPage, error)
 	Refusals(ctx context.Context, tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, limit int) (record.RefusalPage, error)
-	Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
-	Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
+	Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (stats.Report, error)
+	Ahead(ctx context.Context, tenant uuid.UUID, q stats.AheadQuery) ([]stats.AheadCount, error)
 	AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
 }
 
@@ -78,7 +79,7 @@ type channels struct {
 type statuses struct {
 	store    FlowStore
 	health   *health.Checker
-	flows    *rest.Moments[push.Flow]
+	flows    *rest.Moments[stats.Flow]
 	channels *rest.Moments[channelsView]
 }
 
@@ -99,7 +100,7 @@ func Operations(s *rest.Spec, from Sources, exports *bulkhead.Bulkhead[uuid.UUID
 	st := &statuses{store: from.Flows, health: from.Health, channels: ch.counts}
 	st.flows = rest.NewMoments(now, st.count)
 	return slices.Concat(
-		(&sends{from.Records, exports}).routes(s), (&refusals{from.Records}).routes(s), (&stats{from.Records}).routes(s),
+		(&sends{from.Records, exports}).routes(s), (&refusals{from.Records}).routes(s), (&statistics{from.Records}).routes(s),
 		st.routes(s), ch.routes(s), (&audits{from.Audits}).routes(s), (&auditLog{from.Records, exports}).routes(s), (&failures{from.Failures}).routes(s),
 	)
 }

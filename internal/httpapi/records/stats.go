@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 const statsPath = "/v1/stats"
@@ -41,18 +42,18 @@ type statsView struct {
 }
 
 // groupKey returns the name of a group.
-func groupKey(by push.StatsBy, at time.Time, key string) string {
+func groupKey(by stats.By, at time.Time, key string) string {
 	switch by {
-	case push.ByHour:
+	case stats.ByHour:
 		return rest.Stamp(at)
-	case push.ByDay:
+	case stats.ByDay:
 		return at.Format(time.DateOnly)
 	}
 	return key
 }
 
-func groupViewOf(by push.StatsBy) func(push.Stat) groupView {
-	return func(s push.Stat) groupView {
+func groupViewOf(by stats.By) func(stats.Group) groupView {
+	return func(s stats.Group) groupView {
 		v := groupView{
 			Key: groupKey(by, s.At, s.Key), Submitted: s.Submitted(), Accepted: s.Accepted, Deferred: s.Deferred, Refused: s.Refused,
 			Sent: s.Sent, Failed: s.Failed, Expired: s.Expired, Canceled: s.Canceled,
@@ -74,19 +75,19 @@ func milliseconds(ms float64) float64 {
 
 // statsQuery selects counts.
 type statsQuery struct {
-	by          push.StatsBy
+	by          stats.By
 	from, until time.Time
 }
 
 var statsParams = rest.Table[statsQuery]{Fields: []rest.Field[statsQuery]{
 	rest.Row("from", rest.Optional, rest.Moment(func(q *statsQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: 30 days before until. RFC 3339 with a zone.", rest.TimeExample),
 	rest.Row("until", rest.Optional, rest.Moment(func(q *statsQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time. Default: now.", "2026-12-08T09:00:00Z"),
-	rest.Row("group_by", rest.Optional, rest.OneOf(func(q *statsQuery, by push.StatsBy) { q.by = by }, push.ByHour, push.ByDay, push.ByChannel, push.ByCategory, push.ByCampaign, push.ByRule).Or(string(push.ByDay)),
+	rest.Row("group_by", rest.Optional, rest.OneOf(func(q *statsQuery, by stats.By) { q.by = by }, stats.ByHour, stats.ByDay, stats.ByChannel, stats.ByCategory, stats.ByCampaign, stats.ByRule).Or(string(stats.ByDay)),
 		"The grouping. By rule, only refusals are counted: once for each rule that refused a push.", nil),
 }}
 
 // stats answers with counts of the tenant's pushes.
-func (h *stats) stats(c *rest.Call) error {
+func (h *statistics) stats(c *rest.Call) error {
 	var q statsQuery
 	statsParams.ReadQuery(c.Request, &q, &c.Errors)
 	if q.until.IsZero() {
@@ -99,14 +100,14 @@ func (h *stats) stats(c *rest.Call) error {
 	if err := c.Ready(rest.SlotsBytes); err != nil {
 		return err
 	}
-	stats, err := h.svc.Stats(c.Request.Context(), c.Caller.Tenant, push.StatsQuery{By: q.by, From: q.from, Until: q.until})
+	report, err := h.svc.Stats(c.Request.Context(), c.Caller.Tenant, stats.Query{By: q.by, From: q.from, Until: q.until})
 	if err != nil {
 		return err
 	}
 	return c.Compute(func() error {
-		shown := stats.Groups[:min(len(stats.Groups), maxGroups)]
+		shown := report.Groups[:min(len(report.Groups), maxGroups)]
 		return c.Answer(http.StatusOK, statsView{
-			Groups: rest.ViewsOf(shown, groupViewOf(q.by)), From: rest.Stamp(q.from), Until: rest.Stamp(q.until), AsOf: rest.Stamp(stats.AsOf), Truncated: stats.Cut || len(shown) < len(stats.Groups),
+			Groups: rest.ViewsOf(shown, groupViewOf(q.by)), From: rest.Stamp(q.from), Until: rest.Stamp(q.until), AsOf: rest.Stamp(report.AsOf), Truncated: report.Cut || len(shown) < len(report.Groups),
 		})
 	})
 }
@@ -130,29 +131,29 @@ type aheadPart struct {
 	Scheduled int64  `json:"scheduled"`
 }
 
-func aheadGroupOf(by push.StatsBy) func(push.AheadCount) aheadGroup {
-	return func(n push.AheadCount) aheadGroup {
-		return aheadGroup{groupKey(by, n.At, ""), n.Pushes, rest.ViewsOf(n.Parts, func(p push.AheadPart) aheadPart { return aheadPart{p.Key, p.Pushes} })}
+func aheadGroupOf(by stats.By) func(stats.AheadCount) aheadGroup {
+	return func(n stats.AheadCount) aheadGroup {
+		return aheadGroup{groupKey(by, n.At, ""), n.Pushes, rest.ViewsOf(n.Parts, func(p stats.AheadPart) aheadPart { return aheadPart{p.Key, p.Pushes} })}
 	}
 }
 
 // aheadQuery selects booked pushes.
 type aheadQuery struct {
-	push.AheadQuery
+	stats.AheadQuery
 }
 
 var aheadParams = rest.Table[aheadQuery]{Fields: []rest.Field[aheadQuery]{
 	rest.Row("from", rest.Optional, rest.Moment(func(q *aheadQuery, t time.Time) { q.From = t }), "Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.", rest.TimeExample),
 	rest.Row("until", rest.Optional, rest.Moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "End with the hour of UTC that contains this time. Default: 31 days after from.", "2027-01-01T00:00:00Z"),
-	rest.Row("group_by", rest.Optional, rest.OneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).Or(string(push.ByDay)), "The grouping.", nil),
-	rest.Row("split_by", rest.Optional, rest.OneOf(func(q *aheadQuery, by push.StatsBy) { q.Split = by }, push.ByChannel, push.ByCategory, push.ByCampaign), "The parts of each group; by hour, only for at most 62 days. Default: no parts are shown.", nil),
+	rest.Row("group_by", rest.Optional, rest.OneOf(func(q *aheadQuery, by stats.By) { q.By = by }, stats.ByHour, stats.ByDay).Or(string(stats.ByDay)), "The grouping.", nil),
+	rest.Row("split_by", rest.Optional, rest.OneOf(func(q *aheadQuery, by stats.By) { q.Split = by }, stats.ByChannel, stats.ByCategory, stats.ByCampaign), "The parts of each group; by hour, only for at most 62 days. Default: no parts are shown.", nil),
 	rest.Row("channel", rest.Optional, rest.Named(func(q *aheadQuery, s string) { q.Channel = s }, 0, pushes.MaxChannel), "Only entries of this channel.", "push"),
 	rest.Row("category", rest.Optional, rest.Named(func(q *aheadQuery, s string) { q.Category = s }, 0, pushes.MaxCategory), "Only entries of this category.", "marketing"),
 	rest.Row("campaign", rest.Optional, rest.Identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", rest.ExampleID),
 }}
 
 // ahead answers with the number of pushes booked ahead.
-func (h *stats) ahead(c *rest.Call) error {
+func (h *statistics) ahead(c *rest.Call) error {
 	var q aheadQuery
 	aheadParams.ReadQuery(c.Request, &q, &c.Errors)
 	if q.From.IsZero() {
@@ -162,7 +163,7 @@ func (h *stats) ahead(c *rest.Call) error {
 		q.Until = q.From.Add(31 * 24 * time.Hour)
 	}
 	q.From, q.Until = rest.WholeHours(c, &c.Errors, q.From, q.Until)
-	if rest.SpanRead(&c.Errors) && !c.Errors.Has("query.group_by") && q.Split != "" && q.By == push.ByHour && q.Until.Sub(q.From) > rest.MaxSplitHours {
+	if rest.SpanRead(&c.Errors) && !c.Errors.Has("query.group_by") && q.Split != "" && q.By == stats.ByHour && q.Until.Sub(q.From) > rest.MaxSplitHours {
 		rest.BadParameter(&c.Errors, "split_by", "must be left out with group_by=hour and more than 62 days", string(q.Split))
 	}
 	if err := c.Ready(rest.PageBytes); err != nil {
@@ -177,16 +178,16 @@ func (h *stats) ahead(c *rest.Call) error {
 	})
 }
 
-func (h *stats) routes(s *rest.Spec) []rest.Operation {
+func (h *statistics) routes(s *rest.Spec) []rest.Operation {
 	at := rest.ExampleTime(0)
-	day := push.Stat{At: at.Truncate(24 * time.Hour), Accepted: 1000, Deferred: 12, Refused: 7, Sent: 980, Failed: 3, Expired: 1, Canceled: 10, Late: push.Lateness{100: 900, 160: 80}}
+	day := stats.Group{At: at.Truncate(24 * time.Hour), Accepted: 1000, Deferred: 12, Refused: 7, Sent: 980, Failed: 3, Expired: 1, Canceled: 10, Late: stats.Lateness{100: 900, 160: 80}}
 	return []rest.Operation{{
 		ID: "stats", Method: http.MethodGet, Path: statsPath, Tag: TagRecords, Scope: push.ScopeRecordsRead, Serve: h.stats,
 		Summary: "Count pushes",
 		Description: "Counts the tenant's pushes. submitted, accepted, deferred and refused count in the hour or day of the submit; sent, failed, expired and canceled in the hour or day of the end. " +
 			"Replays and validate_only do not count. A refusal by two rules counts for each of them when grouped by rule, and once in other groups. Hours are kept for 400 days, days permanently. The time has at most 400 days.",
 		Query: &statsParams, Status: http.StatusOK, Answer: "The numbers.",
-		Example: statsView{Groups: []groupView{groupViewOf(push.ByDay)(day)}, From: rest.Stamp(day.At), Until: rest.Stamp(day.At.Add(24 * time.Hour)), AsOf: rest.Stamp(day.At.Add(30 * time.Hour))},
+		Example: statsView{Groups: []groupView{groupViewOf(stats.ByDay)(day)}, From: rest.Stamp(day.At), Until: rest.Stamp(day.At.Add(24 * time.Hour)), AsOf: rest.Stamp(day.At.Add(30 * time.Hour))},
 	}, {
 		ID: "ahead", Method: http.MethodGet, Path: statsPath + "/ahead", Tag: TagRecords, Scope: push.ScopeRecordsRead, Serve: h.ahead,
 		Summary:     "Count the pushes booked ahead",

@@ -12,13 +12,14 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 const statusPath = "/v1/status"
 
 // FlowStore reads the recent attempts and the waiting pushes of a tenant.
 type FlowStore interface {
-	Flow(ctx context.Context, tenant uuid.UUID) (push.Flow, error)
+	Flow(ctx context.Context, tenant uuid.UUID) (stats.Flow, error)
 }
 
 // statusView is the current status of a tenant.
@@ -73,7 +74,7 @@ func (*flowMinuteView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Sc
 	return rest.WithMembersOf[flowView](r, s)
 }
 
-func flowViewOf(m push.FlowMinute) flowView {
+func flowViewOf(m stats.FlowMinute) flowView {
 	v := flowView{Delivered: m.Attempts[push.Delivered], Refused: m.Attempts[push.Refused], Unknown: m.Attempts[push.Unknown]}
 	if v.Delivered > 0 {
 		v.LateP50, v.LateP99 = new(inMilliseconds(m.LateP50)), new(inMilliseconds(m.LateP99))
@@ -85,16 +86,16 @@ func inMilliseconds(d time.Duration) float64 {
 	return milliseconds(float64(d) / float64(time.Millisecond))
 }
 
-func statusViewOf(r health.Report, f push.Flow, channels channelsView) statusView {
+func statusViewOf(r health.Report, f stats.Flow, channels channelsView) statusView {
 	return statusView{
 		Report: r, Workers: f.Workers, AsOf: rest.Stamp(f.AsOf), Waiting: waitingPushesView{f.Waiting, f.PutOff, rest.MaybeTime(f.Oldest)}, Attempts: recentAttemptsView{flowViewOf(f.All), rest.Stamp(f.Since)},
-		Minutes:  rest.ViewsOf(f.Minutes, func(m push.FlowMinute) flowMinuteView { return flowMinuteView{flowViewOf(m), rest.Stamp(m.At)} }),
+		Minutes:  rest.ViewsOf(f.Minutes, func(m stats.FlowMinute) flowMinuteView { return flowMinuteView{flowViewOf(m), rest.Stamp(m.At)} }),
 		Channels: rest.ViewsOf(channels.Channels, func(c channelView) channelBriefView { return channelBriefView{c.Name, c.State} }),
 		Complete: f.Complete,
 	}
 }
 
-func (h *statuses) count(ctx context.Context, tenant uuid.UUID) (push.Flow, error) {
+func (h *statuses) count(ctx context.Context, tenant uuid.UUID) (stats.Flow, error) {
 	return h.store.Flow(ctx, tenant)
 }
 
@@ -112,7 +113,7 @@ func (h *statuses) status(c *rest.Call) error {
 }
 
 func (h *statuses) routes(*rest.Spec) []rest.Operation {
-	minute := push.FlowMinute{
+	minute := stats.FlowMinute{
 		At: rest.ExampleTime(0), Attempts: map[push.Outcome]int{push.Delivered: 980, push.Refused: 3, push.Unknown: 1},
 		LateP50: 340 * time.Millisecond, LateP99: 1210 * time.Millisecond,
 	}
@@ -121,9 +122,9 @@ func (h *statuses) routes(*rest.Spec) []rest.Operation {
 		Summary: "Read the current status",
 		Description: "Returns the health of the API, its servers and the workers; the number of your due pushes that wait; the outcomes and delays of your attempts in the last hour, by minute; and the state of each channel. " +
 			"/v1/channels has the details of each channel. Nothing about other tenants is shown.",
-		Status: http.StatusOK, Answer: "The current status.", Example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, push.Flow{
+		Status: http.StatusOK, Answer: "The current status.", Example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, stats.Flow{
 			AsOf: rest.ExampleTime(30 * time.Second), Waiting: 12, Oldest: rest.ExampleTime(20 * time.Second), Workers: 2, Since: rest.ExampleTime(30*time.Second - time.Hour),
-			All: minute, Minutes: []push.FlowMinute{minute}, Complete: true,
+			All: minute, Minutes: []stats.FlowMinute{minute}, Complete: true,
 		}, channelsView{Channels: []channelView{{Name: "push", State: channelhealth.Working}, {Name: "sms", State: channelhealth.Rejecting}}}),
 	}}
 }

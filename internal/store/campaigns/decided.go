@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // Decided is the outcome of a line.
@@ -147,7 +148,7 @@ func join(rules []string) string {
 }
 
 // refusedOf counts the refused recipients of a chunk, in total and by rule.
-func refusedOf(c *push.Campaign, decided []Decided, now time.Time) (counts []push.RefusedCount) {
+func refusedOf(c *push.Campaign, decided []Decided, now time.Time) (counts []stats.RefusedCount) {
 	all := map[string]int{}
 	for i := range decided {
 		outcome, _, rules := decided[i].Outcome()
@@ -160,7 +161,7 @@ func refusedOf(c *push.Campaign, decided []Decided, now time.Time) (counts []pus
 		}
 	}
 	for rule, n := range all {
-		counts = append(counts, push.RefusedCount{Tenant: c.Tenant, Hour: now, Channel: c.Channel, Category: c.Category, Campaign: c.ID, Rule: rule, Pushes: n})
+		counts = append(counts, stats.RefusedCount{Tenant: c.Tenant, Hour: now, Channel: c.Channel, Category: c.Category, Campaign: c.ID, Rule: rule, Pushes: n})
 	}
 	return counts
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
@@ -27,11 +28,11 @@ const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.c
 // push is the recipient's outcome in the campaign.
 const CountedCampaign = `CASE WHEN retry_of IS NULL THEN campaign_id END`
 
-// LateBucket returns an expression for the bucket of an interval in a [push.Lateness]: the first bucket with an upper
+// LateBucket returns an expression for the bucket of an interval in a [stats.Lateness]: the first bucket with an upper
 // bound that is not less.
 func LateBucket(interval string) string {
 	ms := `1000 * date_part('epoch', ` + interval + `)`
-	return `CASE WHEN ` + ms + ` <= 1 THEN 0 ELSE ceil(ln(` + ms + `) / ln(` + strconv.FormatFloat(push.LatenessGrowth, 'g', -1, 64) + `::float8))::smallint END`
+	return `CASE WHEN ` + ms + ` <= 1 THEN 0 ELSE ceil(ln(` + ms + `) / ln(` + strconv.FormatFloat(stats.LatenessGrowth, 'g', -1, 64) + `::float8))::smallint END`
 }
 
 // CountEnded returns a common table expression that counts the ended pushes of source. handed is an expression for when
@@ -152,7 +153,7 @@ func queueMoved(b *pgx.Batch, p *push.Push, from, to time.Time) {
 
 // QueueRefused counts refused pushes, in the transaction that refuses them. Each rule that refused is counted separately,
 // besides all refusals together.
-func QueueRefused(b *pgx.Batch, counts []push.RefusedCount) {
+func QueueRefused(b *pgx.Batch, counts []stats.RefusedCount) {
 	all := make(map[statDelta]deltaCount, len(counts))
 	for _, one := range counts {
 		of := statDelta{
@@ -167,7 +168,7 @@ func QueueRefused(b *pgx.Batch, counts []push.RefusedCount) {
 }
 
 // AddRefused counts refused pushes in a transaction of its own. After an error they may or may not have been counted.
-func (s *Store) AddRefused(ctx context.Context, counts []push.RefusedCount) error {
+func (s *Store) AddRefused(ctx context.Context, counts []stats.RefusedCount) error {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
 	return pg.Classify(pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // failuresScanned limits the freed pushes that are read, the latest first. Canceled pushes are among them.
@@ -33,7 +34,7 @@ const failuresSQL = `
 
 // Failures groups a tenant's failed and expired pushes. It reads at most the latest 100,000 freed pushes of the
 // period (see [pushes.FreedSQL]).
-func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (f push.Failures, err error) {
+func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q stats.FailureQuery) (f stats.Failures, err error) {
 	type key struct {
 		status          push.Status
 		channel, reason string
@@ -42,14 +43,14 @@ func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQu
 		if err := s.pushes.CheckTables(ctx, c, q.From, q.Until); err != nil {
 			return err
 		}
-		f = push.Failures{Since: q.From}
-		groups, left := map[key]*push.FailureGroup{}, failuresScanned
+		f = stats.Failures{Since: q.From}
+		groups, left := map[key]*stats.FailureGroup{}, failuresScanned
 		tables := s.db.Layouts.Pushes().Between(q.From, q.Until)
 		slices.Reverse(tables)
 		for tables := range slices.Chunk(tables, pg.TablesAtOnce) {
 			rows, _ := c.Query(ctx, pg.In(failuresSQL, "{pushes}", tables...), tenant, q.From, q.Until, q.Channel, zeronull.UUID(q.Campaign), left)
 			var (
-				g     push.FailureGroup
+				g     stats.FailureGroup
 				since time.Time
 			)
 			_, err := pgx.ForEachRow(rows, []any{(*string)(&g.Status), &g.Channel, &g.Reason, &g.Pushes, (*zeronull.Timestamptz)(&g.First), (*zeronull.Timestamptz)(&g.Last), &g.PossiblyDelivered, &g.Retried, &g.Retries}, func() error {
@@ -76,7 +77,7 @@ func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQu
 		for _, g := range groups {
 			f.Groups = append(f.Groups, *g)
 		}
-		slices.SortFunc(f.Groups, func(a, b push.FailureGroup) int {
+		slices.SortFunc(f.Groups, func(a, b stats.FailureGroup) int {
 			return cmp.Or(b.Pushes-a.Pushes, cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Status, b.Status))
 		})
 		return nil

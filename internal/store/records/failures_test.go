@@ -8,6 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -32,7 +33,7 @@ func TestFailures_AmongMany(t *testing.T) {
 	b.Exec(t, `UPDATE pushes SET status = 'canceled', freed = true WHERE recipient = 'r3'`)
 	b.sentAfter(t, at.Add(time.Minute), others, false)
 	b.Exec(t, `ANALYZE pushes`)
-	q := push.FailureQuery{From: at.Add(-time.Hour), Until: at.Add(48 * time.Hour)}
+	q := stats.FailureQuery{From: at.Add(-time.Hour), Until: at.Add(48 * time.Hour)}
 	n := b.RowsRead(t, store.Config{}, func() {
 		f, err := b.Failures(t.Context(), b.TenantID, q)
 		if err != nil || len(f.Groups) != 1 || f.Groups[0].Pushes != 2 || f.Groups[0].Reason != "bad" || !f.Since.Equal(q.From) {

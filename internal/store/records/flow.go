@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 const (
@@ -32,10 +33,10 @@ const flowSQL = `
 
 // Flow returns the backlog of a tenant and its attempts of the last hour. It counts up to 100,000 live pushes and the
 // latest 50,000 attempts.
-func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err error) {
+func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f stats.Flow, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var scanned, attempts int
-		f = push.Flow{All: push.FlowMinute{Attempts: map[push.Outcome]int{}}}
+		f = stats.Flow{All: stats.FlowMinute{Attempts: map[push.Outcome]int{}}}
 		now, b := time.Now(), &pgx.Batch{}
 		b.Queue(`
 			SELECT statement_timestamp(), (SELECT count(DISTINCT worker) FROM channel_views WHERE seen_at > statement_timestamp() - $3::interval),
@@ -60,7 +61,7 @@ func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err er
 }
 
 // readFlow reads the minutes and their total. attempts receives the number of attempts in the total.
-func readFlow(rows pgx.Rows, f *push.Flow, attempts *int) error {
+func readFlow(rows pgx.Rows, f *stats.Flow, attempts *int) error {
 	var (
 		minute, first               time.Time
 		n                           int
@@ -68,7 +69,7 @@ func readFlow(rows pgx.Rows, f *push.Flow, attempts *int) error {
 		p50, p99                    time.Duration
 	)
 	_, err := pgx.ForEachRow(rows, []any{(*zeronull.Timestamptz)(&minute), &n, &delivered, &refused, &unknown, &p50, &p99, (*zeronull.Timestamptz)(&first)}, func() error {
-		m := push.FlowMinute{
+		m := stats.FlowMinute{
 			At: minute, Attempts: map[push.Outcome]int{push.Delivered: delivered, push.Refused: refused, push.Unknown: unknown}, LateP50: p50, LateP99: p99,
 		}
 		if minute.IsZero() {

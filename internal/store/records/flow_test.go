@@ -10,6 +10,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // TestFlow checks that a tenant sees its own waiting pushes, the results of its attempts of the last hour, and their
@@ -17,7 +18,7 @@ import (
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	flow := func() push.Flow {
+	flow := func() stats.Flow {
 		t.Helper()
 		f, err := b.Flow(t.Context(), b.TenantID)
 		if err != nil {

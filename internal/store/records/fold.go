@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // foldLock is the advisory lock of the one worker that folds stat deltas or recounts.
@@ -66,7 +67,7 @@ func (s *Store) FoldStatDeltas(ctx context.Context) (more bool, err error) {
 			if err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, foldLock).Scan(&ours); err != nil || !ours {
 				return err
 			}
-			f := fold{stats: map[statKey]*push.Stat{}, ahead: map[aheadKey]int64{}}
+			f := fold{stats: map[statKey]*stats.Group{}, ahead: map[aheadKey]int64{}}
 			n, err := f.take(ctx, tx)
 			if err != nil || n == 0 {
 				return err
@@ -80,7 +81,7 @@ func (s *Store) FoldStatDeltas(ctx context.Context) (more bool, err error) {
 
 // fold sums up a portion of stat deltas.
 type fold struct {
-	stats map[statKey]*push.Stat
+	stats map[statKey]*stats.Group
 	ahead map[aheadKey]int64
 }
 
@@ -136,13 +137,13 @@ func (f *fold) add(d *deltaRow) {
 		}
 	}
 	if uuid.UUID(d.campaign) != uuid.Nil && d.what != pushes.DeltaRule {
-		f.count(statKey{d.tenant, StepEver, string(push.ByCampaign), 0, uuid.UUID(d.campaign).String()}, d)
+		f.count(statKey{d.tenant, StepEver, string(stats.ByCampaign), 0, uuid.UUID(d.campaign).String()}, d)
 	}
 }
 
 func (f *fold) count(k statKey, d *deltaRow) {
 	if f.stats[k] == nil {
-		f.stats[k] = &push.Stat{Late: push.Lateness{}}
+		f.stats[k] = &stats.Group{Late: stats.Lateness{}}
 	}
 	d.addTo(f.stats[k])
 }
@@ -153,9 +154,9 @@ type statGroup struct{ of, key string }
 // groups lists the groups that the stat delta counts in.
 func (d *deltaRow) groups() []statGroup {
 	if d.what == pushes.DeltaRule {
-		return []statGroup{{string(push.ByRule), d.rule}}
+		return []statGroup{{string(stats.ByRule), d.rule}}
 	}
-	return []statGroup{{ofTotal, ""}, {string(push.ByChannel), d.channel}, {string(push.ByCategory), d.category}, {string(push.ByCampaign), d.campaignKey()}}
+	return []statGroup{{ofTotal, ""}, {string(stats.ByChannel), d.channel}, {string(stats.ByCategory), d.category}, {string(stats.ByCampaign), d.campaignKey()}}
 }
 
 func (d *deltaRow) campaignKey() string {
@@ -166,7 +167,7 @@ func (d *deltaRow) campaignKey() string {
 }
 
 // addTo adds the stat delta to statistics.
-func (d *deltaRow) addTo(s *push.Stat) {
+func (d *deltaRow) addTo(s *stats.Group) {
 	switch d.what {
 	case pushes.DeltaAccepted:
 		s.Accepted += d.n

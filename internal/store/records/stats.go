@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 )
@@ -45,45 +45,45 @@ const statsSQL = `
 
 // deltaKeys maps a group of statistics to its key in stat_deltas.
 var deltaKeys = map[string]string{
-	ofTotal: `''`, string(push.ByChannel): `channel`, string(push.ByCategory): `category`, string(push.ByCampaign): `coalesce(campaign_id::text, '')`, string(push.ByRule): `rule`,
+	ofTotal: `''`, string(stats.ByChannel): `channel`, string(stats.ByCategory): `category`, string(stats.ByCampaign): `coalesce(campaign_id::text, '')`, string(stats.ByRule): `rule`,
 }
 
-// Stats returns a tenant's statistics as of stats.AsOf. They are exact, except that they may lack the refusals of the
+// Stats returns a tenant's statistics as of report.AsOf. They are exact, except that they may lack the refusals of the
 // last seconds.
-func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (stats push.Stats, err error) {
+func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (report stats.Report, err error) {
 	of := string(q.By)
-	if q.By == push.ByHour || q.By == push.ByDay {
+	if q.By == stats.ByHour || q.By == stats.ByDay {
 		of = ofTotal
 	}
 	steps, since, until := stepsOf(q)
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
-		stats = push.Stats{}
-		groups := map[statKey]*push.Stat{}
+		report = stats.Report{}
+		groups := map[statKey]*stats.Group{}
 		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", deltaKeys[of], 1), tenant, of, steps, since, until, q.From, q.Until, maxStatRows)
 		var (
 			what, key string
 			at        time.Time
-			of        push.Stat
+			of        stats.Group
 			late      []byte
 			buckets   []int16
 			n         int
 		)
 		_, err := pgx.ForEachRow(rows, []any{&what, &at, &key, &of.Accepted, &of.Deferred, &of.Refused, &of.Sent, &of.Failed, &of.Expired, &of.Canceled, &late, &buckets}, func() error {
 			if what == "now" {
-				stats.AsOf = at.UTC()
+				report.AsOf = at.UTC()
 				return nil
 			}
 			n++
 			k := statKey{key: key}
 			switch q.By {
-			case push.ByHour:
+			case stats.ByHour:
 				k.at = at.Unix()
-			case push.ByDay:
+			case stats.ByDay:
 				k.at = at.Truncate(24 * time.Hour).Unix()
 			}
 			g := groups[k]
 			if g == nil {
-				g = &push.Stat{At: time.Unix(k.at, 0).UTC(), Key: key, Late: push.Lateness{}}
+				g = &stats.Group{At: time.Unix(k.at, 0).UTC(), Key: key, Late: stats.Lateness{}}
 				groups[k] = g
 			}
 			if what != "" {
@@ -94,15 +94,15 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) 
 			g.Late.AddBytes(late)
 			return nil
 		})
-		stats.Cut = n >= maxStatRows
-		stats.Groups = inOrder(groups)
+		report.Cut = n >= maxStatRows
+		report.Groups = inOrder(groups)
 		return err
 	})
-	return stats, err
+	return report, err
 }
 
 // addStat adds the counts of s to to, without the lateness.
-func addStat(to, s *push.Stat) {
+func addStat(to, s *stats.Group) {
 	to.Accepted += s.Accepted
 	to.Deferred += s.Deferred
 	to.Refused += s.Refused
@@ -113,13 +113,13 @@ func addStat(to, s *push.Stat) {
 }
 
 // inOrder returns the groups ordered by time and key.
-func inOrder(groups map[statKey]*push.Stat) []push.Stat {
+func inOrder(groups map[statKey]*stats.Group) []stats.Group {
 	keys := make([]statKey, 0, len(groups))
 	for k := range groups {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, statKey.compare)
-	all := make([]push.Stat, len(keys))
+	all := make([]stats.Group, len(keys))
 	for i, k := range keys {
 		all[i] = *groups[k]
 	}
@@ -127,7 +127,7 @@ func inOrder(groups map[statKey]*push.Stat) []push.Stat {
 }
 
 // stepsOf divides the period of a query into whole days and the hours around them. A query by hour gets hours only.
-func stepsOf(q push.StatsQuery) (steps []string, since, until []time.Time) {
+func stepsOf(q stats.Query) (steps []string, since, until []time.Time) {
 	add := func(step string, from, to time.Time) {
 		if from.Before(to) {
 			steps, since, until = append(steps, step), append(since, from), append(until, to)
@@ -135,7 +135,7 @@ func stepsOf(q push.StatsQuery) (steps []string, since, until []time.Time) {
 	}
 	const day = 24 * time.Hour
 	first, last := q.From.Add(day-1).Truncate(day), q.Until.Truncate(day)
-	if q.By == push.ByHour || !first.Before(last) {
+	if q.By == stats.ByHour || !first.Before(last) {
 		add(stepHour, q.From, q.Until)
 		return steps, since, until
 	}

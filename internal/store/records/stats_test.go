@@ -20,6 +20,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 )
@@ -201,18 +202,18 @@ func testStats(t *testing.T, recounts bool) {
 func (m *statsModel) compare(t *testing.T, when string) {
 	t.Helper()
 	from, until := time.Now().UTC().Add(-48*time.Hour).Truncate(time.Hour), time.Now().UTC().Add(2*time.Hour).Truncate(time.Hour)
-	for by, key := range map[push.StatsBy]string{
-		push.ByHour: `date_trunc('hour', {at})::text`, push.ByDay: `date_trunc('day', {at})::text`, push.ByChannel: `channel`, push.ByCategory: `category`,
-		push.ByCampaign: `coalesce(campaign_id::text, '')`,
+	for by, key := range map[stats.By]string{
+		stats.ByHour: `date_trunc('hour', {at})::text`, stats.ByDay: `date_trunc('day', {at})::text`, stats.ByChannel: `channel`, stats.ByCategory: `category`,
+		stats.ByCampaign: `coalesce(campaign_id::text, '')`,
 	} {
-		stats, err := m.Stats(t.Context(), m.TenantID, push.StatsQuery{By: by, From: from, Until: until})
+		report, err := m.Stats(t.Context(), m.TenantID, stats.Query{By: by, From: from, Until: until})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
-		for _, g := range stats.Groups {
+		for _, g := range report.Groups {
 			name := g.Key
-			if by == push.ByHour || by == push.ByDay {
+			if by == stats.ByHour || by == stats.ByDay {
 				name = g.At.Format("2006-01-02 15:04:05+00")
 			}
 			got[name] = fmt.Sprint(g.Accepted, g.Deferred, g.Sent, g.Failed, g.Expired, g.Canceled)
@@ -221,8 +222,8 @@ func (m *statsModel) compare(t *testing.T, when string) {
 		if fmt.Sprint(got) != fmt.Sprint(want) || len(want) == 0 {
 			t.Errorf("%s, by %s: %v, want %v", when, by, got, want)
 		}
-		if by == push.ByDay {
-			m.late(t, stats.Groups)
+		if by == stats.ByDay {
+			m.late(t, report.Groups)
 		}
 	}
 	for _, campaign := range m.campaigns[1:] {
@@ -233,7 +234,7 @@ func (m *statsModel) compare(t *testing.T, when string) {
 			t.Errorf("%s, a campaign: %s, want %s; %v", when, text, want, err)
 		}
 	}
-	ahead, err := m.AheadCounts(t.Context(), m.TenantID, push.AheadQuery{By: push.ByHour, From: from, Until: until.Add(48 * time.Hour)})
+	ahead, err := m.AheadCounts(t.Context(), m.TenantID, stats.AheadQuery{By: stats.ByHour, From: from, Until: until.Add(48 * time.Hour)})
 	got := ""
 	for _, a := range ahead {
 		got += fmt.Sprint(a.At.Unix(), ":", a.Pushes, " ")
@@ -243,8 +244,8 @@ func (m *statsModel) compare(t *testing.T, when string) {
 	if err != nil || got != want || want == "" {
 		t.Errorf("%s, ahead: %s, want %s; %v", when, got, want, err)
 	}
-	for by, key := range map[push.StatsBy]string{push.ByChannel: `channel`, push.ByCategory: `category`, push.ByCampaign: `coalesce(campaign_id::text, '')`} {
-		ahead, err := m.AheadCounts(t.Context(), m.TenantID, push.AheadQuery{By: push.ByDay, Split: by, From: from, Until: until.Add(48 * time.Hour)})
+	for by, key := range map[stats.By]string{stats.ByChannel: `channel`, stats.ByCategory: `category`, stats.ByCampaign: `coalesce(campaign_id::text, '')`} {
+		ahead, err := m.AheadCounts(t.Context(), m.TenantID, stats.AheadQuery{By: stats.ByDay, Split: by, From: from, Until: until.Add(48 * time.Hour)})
 		got := ""
 		for _, a := range ahead {
 			for _, part := range a.Parts {
@@ -294,9 +295,9 @@ func (m *statsModel) tableCounts(t *testing.T, key string) map[string]string {
 }
 
 // late compares the delays of sent pushes with the times of the attempts.
-func (m *statsModel) late(t *testing.T, groups []push.Stat) {
+func (m *statsModel) late(t *testing.T, groups []stats.Group) {
 	t.Helper()
-	all := push.Lateness{}
+	all := stats.Lateness{}
 	for _, g := range groups {
 		all.Add(g.Late)
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // aheadKeys maps a split to its keys in the tables ahead and stat_deltas.
-var aheadKeys = map[push.StatsBy][2]string{
-	"":              {`''`, `''`},
-	push.ByChannel:  {`channel`, `channel`},
-	push.ByCategory: {`category`, `category`},
-	push.ByCampaign: {`coalesce(nullif(campaign_id, '00000000-0000-0000-0000-000000000000')::text, '')`, `coalesce(campaign_id::text, '')`},
+var aheadKeys = map[stats.By][2]string{
+	"":               {`''`, `''`},
+	stats.ByChannel:  {`channel`, `channel`},
+	stats.ByCategory: {`category`, `category`},
+	stats.ByCampaign: {`coalesce(nullif(campaign_id, '00000000-0000-0000-0000-000000000000')::text, '')`, `coalesce(campaign_id::text, '')`},
 }
 
 // aheadCountsSQL returns the total of each hour or day, and its largest parts.
@@ -37,12 +37,12 @@ const aheadCountsSQL = `
 
 // AheadCounts returns the number of a tenant's pushes that wait for a send time in each hour or day. It leaves out
 // hours and days without pushes.
-func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) (counts []push.AheadCount, err error) {
+func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q stats.AheadQuery) (counts []stats.AheadCount, err error) {
 	width := time.Hour
-	if q.By == push.ByDay {
+	if q.By == stats.ByDay {
 		width = 24 * time.Hour
 	}
-	args := []any{tenant, q.From, q.Until, width, push.MostParts}
+	args := []any{tenant, q.From, q.Until, width, stats.MostParts}
 	conditions := []string{`tenant_id = $1`, `hour >= $2`, `hour < $3`}
 	fit := func(column string, value any) {
 		args = append(args, value)
@@ -70,15 +70,15 @@ func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQ
 }
 
 // collectAhead groups the parts by hour or day.
-func collectAhead(rows pgx.Rows, split bool) (counts []push.AheadCount, err error) {
+func collectAhead(rows pgx.Rows, split bool) (counts []stats.AheadCount, err error) {
 	var (
 		at    time.Time
 		total int64
-		part  push.AheadPart
+		part  stats.AheadPart
 	)
 	_, err = pgx.ForEachRow(rows, []any{&at, &total, &part.Key, &part.Pushes}, func() error {
 		if n := len(counts); n == 0 || !counts[n-1].At.Equal(at) {
-			counts = append(counts, push.AheadCount{At: at, Pushes: total})
+			counts = append(counts, stats.AheadCount{At: at, Pushes: total})
 		}
 		if last := &counts[len(counts)-1]; split {
 			last.Parts = append(last.Parts, part)
@@ -90,12 +90,12 @@ func collectAhead(rows pgx.Rows, split bool) (counts []push.AheadCount, err erro
 
 // CampaignStat returns a campaign's counts of all time, as of the statement: pushes accepted, deferred, refused, sent,
 // failed, expired and canceled.
-func CampaignStat(ctx context.Context, c pg.Batcher, tenant, campaign uuid.UUID) (s push.Stat, err error) {
+func CampaignStat(ctx context.Context, c pg.Batcher, tenant, campaign uuid.UUID) (s stats.Group, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`
 		SELECT sum(accepted)::bigint, sum(deferred)::bigint, sum(refused)::bigint, sum(sent)::bigint, sum(failed)::bigint, sum(expired)::bigint, sum(canceled)::bigint FROM (
 			SELECT accepted, deferred, refused, sent, failed, expired, canceled FROM stats
-			WHERE tenant_id = $1 AND step = '`+StepEver+`' AND of = '`+string(push.ByCampaign)+`' AND at = 'epoch' AND key = $2::uuid::text
+			WHERE tenant_id = $1 AND step = '`+StepEver+`' AND of = '`+string(stats.ByCampaign)+`' AND at = 'epoch' AND key = $2::uuid::text
 			UNION ALL
 			SELECT sum(n) FILTER (WHERE what = 'accepted'), sum(deferred), sum(n) FILTER (WHERE what = 'refused'), sum(n) FILTER (WHERE what = 'sent'),
 				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled')

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/store/storetest"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/stats"
 )
 
 // forgeYear stores a year of a tenant's numbers, with four channels, ten categories and four campaigns a day, as the
@@ -14,7 +14,7 @@ import (
 // tenants.
 func (b *bundle) forgeYear(t testing.TB) {
 	t.Helper()
-	late := push.Lateness{}
+	late := stats.Lateness{}
 	for i := range int16(60) {
 		late[4*i] = int64(1000 + i)
 	}
@@ -40,11 +40,11 @@ func TestStats_RowsRead(t *testing.T) {
 	b := setupNew(t)
 	b.forgeYear(t)
 	now := time.Now().UTC()
-	q := push.StatsQuery{By: push.ByDay, From: now.Truncate(24*time.Hour).AddDate(-1, 0, 0), Until: now.Truncate(time.Hour).Add(time.Hour)}
+	q := stats.Query{By: stats.ByDay, From: now.Truncate(24*time.Hour).AddDate(-1, 0, 0), Until: now.Truncate(time.Hour).Add(time.Hour)}
 	before := storetest.Ask[int](t, b.DB, `SELECT pg_stat_get_tuples_returned('stats_pkey'::regclass)::int`)
-	stats, err := b.Stats(t.Context(), b.TenantID, q)
-	if err != nil || len(stats.Groups) < 366 {
-		t.Fatal(len(stats.Groups), err)
+	report, err := b.Stats(t.Context(), b.TenantID, q)
+	if err != nil || len(report.Groups) < 366 {
+		t.Fatal(len(report.Groups), err)
 	}
 	b.Close() // so that the server's statistics are complete
 	storetest.Eventually(t, "the statistics are there", func() bool {
@@ -57,15 +57,15 @@ func TestStats_RowsRead(t *testing.T) {
 
 // BenchmarkStats reads a year by day.
 func BenchmarkStats(b *testing.B) {
-	for _, by := range []push.StatsBy{push.ByDay, push.ByChannel, push.ByCategory, push.ByCampaign} {
+	for _, by := range []stats.By{stats.ByDay, stats.ByChannel, stats.ByCategory, stats.ByCampaign} {
 		b.Run(string(by), func(b *testing.B) {
 			s := setupNew(b)
 			s.forgeYear(b)
 			until := time.Now().UTC().Add(time.Hour).Truncate(time.Hour)
 			b.ResetTimer()
 			for b.Loop() {
-				stats, err := s.Stats(b.Context(), s.TenantID, push.StatsQuery{By: by, From: until.AddDate(-1, 0, 0), Until: until})
-				if err != nil || len(stats.Groups) == 0 {
+				report, err := s.Stats(b.Context(), s.TenantID, stats.Query{By: by, From: until.AddDate(-1, 0, 0), Until: until})
+				if err != nil || len(report.Groups) == 0 {
 					b.Fatal(err)
 				}
 			}
@@ -82,10 +82,10 @@ func BenchmarkAheadCounts(b *testing.B) {
 		FROM generate_series(0, 743) h, generate_series(1, 4) c, generate_series(1, 10) k`, s.TenantID)
 	s.Exec(b, `ANALYZE ahead`)
 	from := time.Now().UTC().Truncate(time.Hour)
-	for _, split := range []push.StatsBy{"", push.ByChannel, push.ByCategory, push.ByCampaign} {
+	for _, split := range []stats.By{"", stats.ByChannel, stats.ByCategory, stats.ByCampaign} {
 		b.Run("split by "+string(split), func(b *testing.B) {
 			for b.Loop() {
-				counts, err := s.AheadCounts(b.Context(), s.TenantID, push.AheadQuery{By: push.ByHour, Split: split, From: from, Until: from.AddDate(0, 1, 1)})
+				counts, err := s.AheadCounts(b.Context(), s.TenantID, stats.AheadQuery{By: stats.ByHour, Split: split, From: from, Until: from.AddDate(0, 1, 1)})
 				if err != nil || len(counts) < 700 || (len(counts[0].Parts) > 0) != (split != "") {
 					b.Fatal(len(counts), err)
 				}

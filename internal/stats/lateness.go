@@ -1,4 +1,4 @@
-package push
+package stats
 
 import (
 	"encoding/binary"

@@ -1,9 +1,11 @@
-package push
+package stats
 
 import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // FailureQuery selects pushes that have failed or expired, by send time.
@@ -15,7 +17,7 @@ type FailureQuery struct {
 
 // FailureGroup counts the pushes that have ended in the same way, for the same reason, on the same channel.
 type FailureGroup struct {
-	Status            Status // [Failed] or [Expired]
+	Status            push.Status // [push.Failed] or [push.Expired]
 	Channel, Reason   string
 	Pushes            int
 	First, Last       time.Time // the first and the last send time

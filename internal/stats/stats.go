@@ -1,26 +1,28 @@
-package push
+package stats
 
 import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
-// StatsBy is the dimension that statistics are grouped by.
-type StatsBy string
+// By is the dimension that statistics are grouped by.
+type By string
 
 // The dimensions.
 const (
-	ByHour     StatsBy = "hour"
-	ByDay      StatsBy = "day"
-	ByChannel  StatsBy = "channel"
-	ByCategory StatsBy = "category"
-	ByCampaign StatsBy = "campaign"
-	ByRule     StatsBy = "rule"
+	ByHour     By = "hour"
+	ByDay      By = "day"
+	ByChannel  By = "channel"
+	ByCategory By = "category"
+	ByCampaign By = "campaign"
+	ByRule     By = "rule"
 )
 
-// Stat holds the numbers of one group.
-type Stat struct {
+// Group holds the numbers of one group.
+type Group struct {
 	At       time.Time // for groups by hour or day: its start
 	Key      string    // for other groups; "": pushes without one
 	Accepted int64
@@ -34,17 +36,17 @@ type Stat struct {
 }
 
 // Submitted returns the number of submitted pushes.
-func (s *Stat) Submitted() int64 { return s.Accepted + s.Refused }
+func (s *Group) Submitted() int64 { return s.Accepted + s.Refused }
 
-// StatsQuery selects the hours of UTC that begin in [From, Until).
-type StatsQuery struct {
-	By          StatsBy
+// Query selects the hours of UTC that begin in [From, Until).
+type Query struct {
+	By          By
 	From, Until time.Time // whole hours
 }
 
-// Stats are the groups, sorted by time or key, as of a moment.
-type Stats struct {
-	Groups []Stat
+// Report are the groups, sorted by time or key, as of a moment.
+type Report struct {
+	Groups []Group
 	AsOf   time.Time
 	Cut    bool // some groups were left out
 }
@@ -62,8 +64,8 @@ type RefusedCount struct {
 // AheadQuery selects the pushes booked for the hours of UTC that begin in [From, Until).
 type AheadQuery struct {
 	From, Until       time.Time // whole hours
-	By                StatsBy   // [ByHour] or [ByDay]
-	Split             StatsBy   // [ByChannel], [ByCategory] or [ByCampaign]: the dimension of the parts; "": no parts
+	By                By        // [ByHour] or [ByDay]
+	Split             By        // [ByChannel], [ByCategory] or [ByCampaign]: the dimension of the parts; "": no parts
 	Channel, Category string    // "": all
 	Campaign          uuid.UUID // zero: all
 }
@@ -101,6 +103,6 @@ type Flow struct {
 // FlowMinute counts the attempts that began in a minute, or in several.
 type FlowMinute struct {
 	At               time.Time // the start of the minute
-	Attempts         map[Outcome]int
+	Attempts         map[push.Outcome]int
 	LateP50, LateP99 time.Duration // of delivered pushes: from the promised send time to the provider's answer
 }
