@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulk"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -101,7 +102,7 @@ func (b *bundle) books(t *testing.T, n int, each func(int) (recipient string, af
 }
 
 // create creates a bulk change of all matching pushes.
-func (b *bundle) create(t *testing.T, p push.BulkChange) push.BulkChange {
+func (b *bundle) create(t *testing.T, p bulkchange.Change) bulkchange.Change {
 	t.Helper()
 	p.Tenant = b.tenant
 	made, _, err := b.Create(t.Context(), p, bulk.Key{}, nil)
@@ -112,7 +113,7 @@ func (b *bundle) create(t *testing.T, p push.BulkChange) push.BulkChange {
 }
 
 // run runs a bulk change until nothing is left to do, and returns it.
-func (b *bundle) run(t *testing.T, id uuid.UUID) push.BulkChange {
+func (b *bundle) run(t *testing.T, id uuid.UUID) bulkchange.Change {
 	t.Helper()
 	b.passes(t, b.runner, -1)
 	return b.read(t, id)
@@ -129,7 +130,7 @@ func (b *bundle) passes(t *testing.T, l loop.Loop, n int) {
 	}
 }
 
-func (b *bundle) read(t *testing.T, id uuid.UUID) push.BulkChange {
+func (b *bundle) read(t *testing.T, id uuid.UUID) bulkchange.Change {
 	t.Helper()
 	p, err := b.BulkChange(t.Context(), b.tenant, id)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -51,7 +52,7 @@ func TestRunner_Filters(t *testing.T) {
 				}
 				names[p.Recipient] = p.ID
 			}
-			p := b.run(t, b.create(t, push.BulkChange{Action: push.BulkCancel, Filter: tt.filter}).ID)
+			p := b.run(t, b.create(t, bulkchange.Change{Action: bulkchange.Cancel, Filter: tt.filter}).ID)
 			var canceled []string
 			for name, id := range names {
 				if b.push(t, id).Status == push.Canceled {
@@ -59,10 +60,10 @@ func TestRunner_Filters(t *testing.T) {
 				}
 			}
 			slices.Sort(canceled)
-			if got := strings.Join(canceled, " "); got != tt.want || p.Status != push.BulkDone || int(p.Changed) != len(canceled) || p.Found != p.Changed {
+			if got := strings.Join(canceled, " "); got != tt.want || p.Status != bulkchange.Done || int(p.Changed) != len(canceled) || p.Found != p.Changed {
 				t.Errorf("canceled %q, want %q; %+v", got, tt.want, p)
 			}
-			b.run(t, b.create(t, push.BulkChange{Action: push.BulkCancel}).ID) // the rest
+			b.run(t, b.create(t, bulkchange.Change{Action: bulkchange.Cancel}).ID) // the rest
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -11,7 +12,7 @@ import (
 
 // because sets the outcome of a push that was not changed. It returns other errors, which do not concern the push
 // itself.
-func because(one push.BulkPush, err error) (push.BulkPush, error) {
+func because(one bulkchange.Push, err error) (bulkchange.Push, error) {
 	var (
 		refusal *schedule.Refusal
 		opted   *schedule.OptedOut
@@ -20,9 +21,9 @@ func because(one push.BulkPush, err error) (push.BulkPush, error) {
 	)
 	switch {
 	case errors.Is(err, push.ErrMoved):
-		one.Outcome = push.BulkMovedBefore
+		one.Outcome = bulkchange.MovedMeanwhile
 	case errors.Is(err, push.ErrNotFound), errors.Is(err, push.ErrNotCancelable), errors.Is(err, push.ErrNotReschedulable):
-		one.Outcome = push.BulkNoLonger
+		one.Outcome = bulkchange.NotScheduled
 	case errors.As(err, &opted):
 		one.Outcome = booking.OptedOutReason
 	case errors.As(err, &capped):
@@ -35,7 +36,7 @@ func because(one push.BulkPush, err error) (push.BulkPush, error) {
 			}
 		}
 	case errors.As(err, &bad):
-		one.Outcome = push.BulkInvalidTime
+		one.Outcome = bulkchange.InvalidTime
 	default:
 		return one, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
@@ -32,8 +33,8 @@ const (
 type runnerStore interface {
 	TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*bulk.Running, error)
 	ListBulk(ctx context.Context, id uuid.UUID) error
-	UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int) ([]push.BulkPush, error)
-	RecordBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error
+	UndecidedBulk(ctx context.Context, p *bulkchange.Change, limit int) ([]bulkchange.Push, error)
+	RecordBulk(ctx context.Context, id uuid.UUID, decided []bulkchange.Push) error
 	EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
@@ -73,11 +74,11 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 }
 
 func (r *runner) step(ctx context.Context, p *bulk.Running) error {
-	if p.Status == push.BulkRunning {
+	if p.Status == bulkchange.Running {
 		if !p.Listed {
 			return r.store.ListBulk(ctx, p.ID)
 		}
-		todo, err := r.store.UndecidedBulk(ctx, &p.BulkChange, stepSize)
+		todo, err := r.store.UndecidedBulk(ctx, &p.Change, stepSize)
 		if err != nil {
 			return err
 		}
@@ -93,7 +94,7 @@ func (r *runner) step(ctx context.Context, p *bulk.Running) error {
 }
 
 // change changes pushes, each recipient's in order, and records the outcomes, also if some failed.
-func (r *runner) change(ctx context.Context, p *bulk.Running, todo []push.BulkPush) error {
+func (r *runner) change(ctx context.Context, p *bulk.Running, todo []bulkchange.Push) error {
 	of := map[int64][]int{}
 	var order []int64
 	for i, one := range todo {
@@ -119,7 +120,7 @@ func (r *runner) change(ctx context.Context, p *bulk.Running, todo []push.BulkPu
 	}
 	_ = g.Wait() // errors are in errs
 	failpoint.Hit(failpoint.BulkChanged)
-	var decided []push.BulkPush
+	var decided []bulkchange.Push
 	for _, one := range todo {
 		if one.Outcome != "" {
 			decided = append(decided, one)
@@ -129,11 +130,11 @@ func (r *runner) change(ctx context.Context, p *bulk.Running, todo []push.BulkPu
 }
 
 // one changes a push.
-func (r *runner) one(ctx context.Context, p *bulk.Running, one push.BulkPush) (decided push.BulkPush, err error) {
-	if p.Action == push.BulkCancel {
-		decided, err = cancel(ctx, r.pushes, &p.BulkChange, one)
+func (r *runner) one(ctx context.Context, p *bulk.Running, one bulkchange.Push) (decided bulkchange.Push, err error) {
+	if p.Action == bulkchange.Cancel {
+		decided, err = cancel(ctx, r.pushes, &p.Change, one)
 	} else {
-		decided, err = move(ctx, r.pushes, &p.BulkChange, one, schedule.Options{Caps: p.Caps, Was: one.SendAt})
+		decided, err = move(ctx, r.pushes, &p.Change, one, schedule.Options{Caps: p.Caps, Was: one.SendAt})
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,7 +148,7 @@ func (r *runner) one(ctx context.Context, p *bulk.Running, one push.BulkPush) (d
 	if r.tries[one.ID]++; r.tries[one.ID] >= maxTries {
 		delete(r.tries, one.ID)
 		r.log.ErrorContext(ctx, "bulk change gave up on a push; it stays unchanged", "push", one.ID, "error", err)
-		one.Outcome = push.BulkFailed
+		one.Outcome = bulkchange.Failed
 		return one, nil
 	}
 	return one, err

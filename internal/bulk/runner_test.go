@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulk"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -25,10 +26,10 @@ func TestRunner_Cancel(t *testing.T) {
 	b := setup(t)
 	first, second := b.submit(t, "aiko", 0), b.submit(t, "aiko", time.Hour)
 	other := b.submit(t, "bo", 0)
-	made := b.create(t, push.BulkChange{Action: push.BulkCancel, Filter: push.Filter{Recipient: "aiko", Until: b.at.Add(time.Hour)}})
+	made := b.create(t, bulkchange.Change{Action: bulkchange.Cancel, Filter: push.Filter{Recipient: "aiko", Until: b.at.Add(time.Hour)}})
 	later := b.submit(t, "aiko", time.Minute)
 	p := b.run(t, made.ID)
-	if p.Status != push.BulkDone || p.Found != 1 || p.Changed != 1 || p.Left() != 0 {
+	if p.Status != bulkchange.Done || p.Found != 1 || p.Changed != 1 || p.Left() != 0 {
 		t.Errorf("%+v", p)
 	}
 	for id, want := range map[uuid.UUID]push.Status{first: push.Canceled, second: push.Scheduled, other: push.Scheduled, later: push.Scheduled} {
@@ -50,7 +51,7 @@ func TestRunner_Frozen(t *testing.T) {
 		if _, err := b.pushes.Reschedule(t.Context(), b.tenant, inside, schedule.When{SendAt: b.at.Add(time.Minute)}, schedule.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		made := b.create(t, push.BulkChange{Action: push.BulkCancel, Filter: push.Filter{Until: b.at.Add(time.Hour)}})
+		made := b.create(t, bulkchange.Change{Action: bulkchange.Cancel, Filter: push.Filter{Until: b.at.Add(time.Hour)}})
 		if _, err := b.pushes.Reschedule(t.Context(), b.tenant, outside, schedule.When{SendAt: b.at}, schedule.Options{}); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestRunner_Frozen(t *testing.T) {
 			t.Fatal(err)
 		}
 		later := b.submit(t, "eve", 0)
-		if p := b.run(t, made.ID); p.Status != push.BulkDone || p.Found != 2 || p.Changed != 2 || len(p.Refused) > 0 {
+		if p := b.run(t, made.ID); p.Status != bulkchange.Done || p.Found != 2 || p.Changed != 2 || len(p.Refused) > 0 {
 			t.Errorf("from %s: %+v", from, p)
 		}
 		for id, want := range map[uuid.UUID]push.Status{fits: push.Canceled, inside: push.Canceled, outside: push.Scheduled, later: push.Scheduled} {
@@ -76,8 +77,8 @@ func TestRunner_MoveOrder(t *testing.T) {
 	for _, by := range []time.Duration{time.Minute, -time.Minute} {
 		b := setup(t, perMinute)
 		b.row(t, 100) // more than a step
-		p := b.run(t, b.create(t, push.BulkChange{Action: push.BulkMove, Shift: by}).ID)
-		if p.Status != push.BulkDone || p.Found != 100 || p.Changed != 100 {
+		p := b.run(t, b.create(t, bulkchange.Change{Action: bulkchange.Move, Shift: by}).ID)
+		if p.Status != bulkchange.Done || p.Found != 100 || p.Changed != 100 {
 			t.Errorf("by %s: %+v", by, p)
 		}
 	}
@@ -89,7 +90,7 @@ func TestRunner_MoveRefused(t *testing.T) {
 	b := setup(t, perMinute)
 	first, second := b.submit(t, "aiko", 0), b.submit(t, "aiko", 10*time.Minute)
 	b.submit(t, "bo", 0)
-	p := b.run(t, b.create(t, push.BulkChange{Action: push.BulkMove, SendAt: b.at.Add(time.Hour)}).ID)
+	p := b.run(t, b.create(t, bulkchange.Change{Action: bulkchange.Move, SendAt: b.at.Add(time.Hour)}).ID)
 	if p.Found != 3 || p.Changed != 2 || !reflect.DeepEqual(p.Refused, map[string]int64{"quota-exceeded": 1}) {
 		t.Errorf("%+v", p)
 	}
@@ -113,7 +114,7 @@ type forgetful struct {
 
 var errCrash = errors.New("crash")
 
-func (f *forgetful) RecordBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
+func (f *forgetful) RecordBulk(ctx context.Context, id uuid.UUID, decided []bulkchange.Push) error {
 	if f.after--; f.after < 0 {
 		return errCrash
 	}
@@ -124,11 +125,11 @@ func (f *forgetful) RecordBulk(ctx context.Context, id uuid.UUID, decided []push
 // everything is counted.
 func TestRunner_Crash(t *testing.T) {
 	t.Parallel()
-	for _, action := range []push.BulkAction{push.BulkMove, push.BulkCancel} {
+	for _, action := range []bulkchange.Action{bulkchange.Move, bulkchange.Cancel} {
 		b := setup(t, perMinute)
 		ids := b.row(t, 100)
-		p := push.BulkChange{Action: action}
-		if action == push.BulkMove {
+		p := bulkchange.Change{Action: action}
+		if action == bulkchange.Move {
 			p.Shift = 30 * time.Minute
 		}
 		p = b.create(t, p)
@@ -142,12 +143,12 @@ func TestRunner_Crash(t *testing.T) {
 		}
 		testenv.Exec(t, b.url, `UPDATE bulk_changes SET lease_until = NULL`)
 		p = b.run(t, p.ID)
-		if p.Status != push.BulkDone || p.Found != 100 || p.Changed != 100 {
+		if p.Status != bulkchange.Done || p.Found != 100 || p.Changed != 100 {
 			t.Errorf("%s: %+v", action, p)
 		}
 		for i, id := range ids {
 			got, want := b.push(t, id), b.at.Add(time.Duration(i)*time.Minute+p.Shift)
-			if !got.SendAt.Equal(want) || (got.Status == push.Canceled) != (action == push.BulkCancel) {
+			if !got.SendAt.Equal(want) || (got.Status == push.Canceled) != (action == bulkchange.Cancel) {
 				t.Errorf("%s: push %d is %s at %s, want %s", action, i, got.Status, got.SendAt, want)
 			}
 		}
@@ -159,7 +160,7 @@ func TestRunner_CrashSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.submit(t, "aiko", 0)
-	p := b.create(t, push.BulkChange{Action: push.BulkMove, Shift: -time.Hour})
+	p := b.create(t, bulkchange.Change{Action: bulkchange.Move, Shift: -time.Hour})
 	dying := bulk.NewRunner(&forgetful{b.store, 0}, b.pushes, quiet)
 	b.passes(t, dying, 1) // lists
 	if _, err := dying.Pass(t.Context()); !errors.Is(err, errCrash) {
@@ -168,7 +169,7 @@ func TestRunner_CrashSent(t *testing.T) {
 	testenv.Exec(t, b.url, `DELETE FROM live`)
 	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'sent'`)
 	testenv.Exec(t, b.url, `UPDATE bulk_changes SET lease_until = NULL`)
-	if p = b.run(t, p.ID); p.Status != push.BulkDone || p.Changed != 1 {
+	if p = b.run(t, p.ID); p.Status != bulkchange.Done || p.Changed != 1 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -176,7 +177,7 @@ func TestRunner_CrashSent(t *testing.T) {
 // TestRunner_MovedMeanwhile: a push that another request moves after it was listed keeps that time.
 func TestRunner_MovedMeanwhile(t *testing.T) {
 	t.Parallel()
-	for _, p := range []push.BulkChange{{Action: push.BulkMove, Shift: time.Hour}, {Action: push.BulkCancel}} {
+	for _, p := range []bulkchange.Change{{Action: bulkchange.Move, Shift: time.Hour}, {Action: bulkchange.Cancel}} {
 		b := setup(t)
 		id := b.submit(t, "aiko", 0)
 		p = b.create(t, p)
@@ -186,7 +187,7 @@ func TestRunner_MovedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		p = b.run(t, p.ID)
-		if got := b.push(t, id); !got.SendAt.Equal(to) || got.Status != push.Scheduled || p.Refused[push.BulkMovedBefore] != 1 {
+		if got := b.push(t, id); !got.SendAt.Equal(to) || got.Status != push.Scheduled || p.Refused[bulkchange.MovedMeanwhile] != 1 {
 			t.Errorf("%s at %s; %+v", got.Status, got.SendAt, p)
 		}
 	}
@@ -197,17 +198,17 @@ func TestRunner_Stopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.holds(t, 200)
-	p := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	p := b.create(t, bulkchange.Change{Action: bulkchange.Cancel})
 	b.passes(t, b.runner, 2) // lists, and a step
 	p, err := b.CancelBulkChange(t.Context(), b.tenant, p.ID)
-	if err != nil || p.Status != push.BulkCanceling {
+	if err != nil || p.Status != bulkchange.Canceling {
 		t.Fatal(p, err)
 	}
 	p = b.run(t, p.ID)
-	if p.Status != push.BulkCanceled || p.Found != 200 || p.Changed != 64 || p.Left() != 136 {
+	if p.Status != bulkchange.Canceled || p.Found != 200 || p.Changed != 64 || p.Left() != 136 {
 		t.Errorf("%+v", p)
 	}
-	if again, err := b.CancelBulkChange(t.Context(), b.tenant, p.ID); err != nil || again.Status != push.BulkCanceled {
+	if again, err := b.CancelBulkChange(t.Context(), b.tenant, p.ID); err != nil || again.Status != bulkchange.Canceled {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
@@ -217,18 +218,18 @@ func TestRunner_Turns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.holds(t, 600)
-	large := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	large := b.create(t, bulkchange.Change{Action: bulkchange.Cancel})
 	var err error
 	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "other"); err != nil {
 		t.Fatal(err)
 	}
 	b.submit(t, "aiko", 0)
-	small := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	small := b.create(t, bulkchange.Change{Action: bulkchange.Cancel})
 	b.passes(t, b.runner, 8)
-	if p := b.read(t, small.ID); p.Status != push.BulkDone {
+	if p := b.read(t, small.ID); p.Status != bulkchange.Done {
 		t.Errorf("after eight steps: %+v", p)
 	}
-	if got, err := b.BulkChange(t.Context(), large.Tenant, large.ID); err != nil || got.Status != push.BulkRunning {
+	if got, err := b.BulkChange(t.Context(), large.Tenant, large.ID); err != nil || got.Status != bulkchange.Running {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -238,8 +239,8 @@ func TestRunner_Large(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.holds(t, 1_050)
-	p := b.run(t, b.create(t, push.BulkChange{Action: push.BulkMove, Shift: time.Hour, Filter: push.Filter{Channel: "sms"}}).ID)
-	if p.Status != push.BulkDone || p.Found != 1_050 || p.Changed != 1_050 {
+	p := b.run(t, b.create(t, bulkchange.Change{Action: bulkchange.Move, Shift: time.Hour, Filter: push.Filter{Channel: "sms"}}).ID)
+	if p.Status != bulkchange.Done || p.Found != 1_050 || p.Changed != 1_050 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -250,16 +251,16 @@ func TestErase_BulkChanges(t *testing.T) {
 	b := setup(t)
 	b.submit(t, "aiko", 0)
 	b.submit(t, "bo", 0)
-	named := b.create(t, push.BulkChange{Action: push.BulkMove, Shift: time.Hour, Filter: push.Filter{Recipient: "aiko"}})
-	all := b.create(t, push.BulkChange{Action: push.BulkMove, Shift: time.Hour})
+	named := b.create(t, bulkchange.Change{Action: bulkchange.Move, Shift: time.Hour, Filter: push.Filter{Recipient: "aiko"}})
+	all := b.create(t, bulkchange.Change{Action: bulkchange.Move, Shift: time.Hour})
 	b.passes(t, b.runner, 2) // both list
 	if _, err := b.store.Erase(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "aiko"}); err != nil {
 		t.Fatal(err)
 	}
-	if p := b.read(t, named.ID); p.Filter.Recipient != "" || !p.Erased || p.Status != push.BulkCanceled || p.Changed != 0 {
+	if p := b.read(t, named.ID); p.Filter.Recipient != "" || !p.Erased || p.Status != bulkchange.Canceled || p.Changed != 0 {
 		t.Errorf("%+v", p)
 	}
-	if p := b.run(t, all.ID); p.Status != push.BulkDone || p.Changed != 1 || p.Left() != 1 {
+	if p := b.run(t, all.ID); p.Status != bulkchange.Done || p.Changed != 1 || p.Left() != 1 {
 		t.Errorf("%+v", p)
 	}
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM bulk_change_pushes`); n != 1 {
@@ -272,10 +273,10 @@ func TestSweeper(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.submit(t, "aiko", 0)
-	old := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	old := b.create(t, bulkchange.Change{Action: bulkchange.Cancel})
 	b.run(t, old.ID)
 	testenv.Exec(t, b.url, `UPDATE bulk_changes SET ended_at = ended_at - interval '31 days'`)
-	fresh := b.create(t, push.BulkChange{Action: push.BulkCancel})
+	fresh := b.create(t, bulkchange.Change{Action: bulkchange.Cancel})
 	if n, err := b.store.SweepBulk(t.Context(), 30*24*time.Hour, 100); n != 2 || err != nil {
 		t.Errorf("removed %d rows: %v", n, err)
 	}

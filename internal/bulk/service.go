@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store/bulk"
@@ -33,16 +34,16 @@ type Service struct {
 
 // reads are the methods of the store that the API uses unchanged.
 type reads interface {
-	BulkChange(ctx context.Context, tenant, id uuid.UUID) (push.BulkChange, error)
-	BulkChanges(ctx context.Context, tenant uuid.UUID, after push.BulkPosition, limit int) (push.BulkPage, error)
-	BulkRefused(ctx context.Context, tenant, id uuid.UUID, after push.Position, limit int) (push.BulkRefusedPage, error)
-	CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (push.BulkChange, error)
+	BulkChange(ctx context.Context, tenant, id uuid.UUID) (bulkchange.Change, error)
+	BulkChanges(ctx context.Context, tenant uuid.UUID, after bulkchange.Position, limit int) (bulkchange.Page, error)
+	BulkRefused(ctx context.Context, tenant, id uuid.UUID, after push.Position, limit int) (bulkchange.RefusedPage, error)
+	CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (bulkchange.Change, error)
 }
 
 // changes creates bulk changes, and counts the pushes that one would change.
 type changes interface {
-	CreateBulkChange(ctx context.Context, n bulk.NewChange) (p push.BulkChange, found bool, err error)
-	CountBulk(ctx context.Context, p push.BulkChange, limit, sample int) (n int, more bool, some []push.BulkPush, err error)
+	CreateBulkChange(ctx context.Context, n bulk.NewChange) (p bulkchange.Change, found bool, err error)
+	CountBulk(ctx context.Context, p bulkchange.Change, limit, sample int) (n int, more bool, some []bulkchange.Push, err error)
 }
 
 // Store is the part of the store that a [Service] uses.
@@ -67,15 +68,15 @@ type Key struct {
 }
 
 // Create creates a bulk change, or returns the one that an earlier request with the same key has created, even if the
-// request is wrong by now. Its errors are wrong, [push.ErrTooManyBulkChanges] and [push.ErrKeyReused].
-func (s *Service) Create(ctx context.Context, p push.BulkChange, key Key, wrong error) (made push.BulkChange, found bool, err error) {
+// request is wrong by now. Its errors are wrong, [bulkchange.ErrTooMany] and [push.ErrKeyReused].
+func (s *Service) Create(ctx context.Context, p bulkchange.Change, key Key, wrong error) (made bulkchange.Change, found bool, err error) {
 	p.ID = uuid.Must(uuid.NewV7())
 	if key.Text != "" {
 		p.ID = uuid.NewHash(sha256.New(), p.Tenant, []byte("bulk change "+key.Text), 8)
 	} else if wrong != nil {
 		return p, false, wrong
 	}
-	return s.changes.CreateBulkChange(ctx, bulk.NewChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
+	return s.changes.CreateBulkChange(ctx, bulk.NewChange{Change: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
 }
 
 // Estimate is the effect that a bulk change would have.
@@ -86,13 +87,13 @@ type Estimate struct {
 }
 
 // Estimate returns the effect that a bulk change would have. It changes nothing.
-func (s *Service) Estimate(ctx context.Context, p push.BulkChange, caps push.OwnCaps) (e Estimate, err error) {
+func (s *Service) Estimate(ctx context.Context, p bulkchange.Change, caps push.OwnCaps) (e Estimate, err error) {
 	p.CreatedAt = time.Now().Add(time.Hour) // count all bookings, whatever the clocks show
 	most := 0
-	if p.Action == push.BulkMove {
+	if p.Action == bulkchange.Move {
 		most = sampleSize
 	}
-	var some []push.BulkPush
+	var some []bulkchange.Push
 	if e.Found, e.More, some, err = s.changes.CountBulk(ctx, p, maxCounted, most); err != nil {
 		return e, fmt.Errorf("estimate bulk change: %w", err)
 	}
@@ -101,7 +102,7 @@ func (s *Service) Estimate(ctx context.Context, p push.BulkChange, caps push.Own
 		if err != nil {
 			return e, fmt.Errorf("estimate bulk change: %w", err)
 		}
-		if e.Sampled++; decided.Outcome == push.BulkChanged {
+		if e.Sampled++; decided.Outcome == bulkchange.Changed {
 			e.Accepted++
 		} else {
 			e.Rejected++
@@ -111,22 +112,22 @@ func (s *Service) Estimate(ctx context.Context, p push.BulkChange, caps push.Own
 }
 
 // move moves a push of a bulk change, or finds it moved, or sets the reason of the refusal.
-func move(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkPush, o schedule.Options) (push.BulkPush, error) {
+func move(ctx context.Context, pushes pushes, p *bulkchange.Change, one bulkchange.Push, o schedule.Options) (bulkchange.Push, error) {
 	to := p.To(one.SendAt)
 	res, err := pushes.Reschedule(ctx, p.Tenant, one.ID, schedule.When{SendAt: to}, o)
 	moved := errors.Is(err, push.ErrMoved) && res.Push.RequestedSendAt.Equal(to) // by an earlier run of this step; it may have been sent since
 	if err == nil || moved {
-		one.Outcome = push.BulkChanged
+		one.Outcome = bulkchange.Changed
 		return one, nil
 	}
 	return because(one, err)
 }
 
 // cancel cancels a push of a bulk change, or finds it canceled, or sets the reason of the refusal.
-func cancel(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkPush) (push.BulkPush, error) {
+func cancel(ctx context.Context, pushes pushes, p *bulkchange.Change, one bulkchange.Push) (bulkchange.Push, error) {
 	if _, err := pushes.CancelAt(ctx, p.Tenant, one.ID, one.SendAt); err != nil {
 		return because(one, err)
 	}
-	one.Outcome = push.BulkChanged
+	one.Outcome = bulkchange.Changed
 	return one, nil
 }

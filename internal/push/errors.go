@@ -29,8 +29,6 @@ var (
 	ErrNoPattern = errors.New("the campaign to copy does not exist")
 	// ErrTooManyCampaigns: the tenant has reached the maximum number of campaigns that have not ended.
 	ErrTooManyCampaigns = errors.New("the tenant already has the maximum number of campaigns that have not ended")
-	// ErrTooManyBulkChanges: the tenant has reached the maximum number of running bulk changes.
-	ErrTooManyBulkChanges = errors.New("the tenant already has the maximum number of running bulk changes")
 	// ErrMoved: the send time of the push is not the one that the caller knows.
 	ErrMoved = errors.New("the push was moved meanwhile")
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 )
 
 // bulkEvery is the interval between updates of the page of a bulk change.
@@ -165,13 +165,13 @@ func stopBulk(p *frame.Page) error {
 // bulkReason explains why a bulk change left a push as it was.
 func bulkReason(code string) string {
 	switch code {
-	case push.BulkNoLonger:
+	case bulkchange.NotScheduled:
 		return "sent or ended first"
-	case push.BulkMovedBefore:
+	case bulkchange.MovedMeanwhile:
 		return "moved by another user first"
-	case push.BulkInvalidTime:
+	case bulkchange.InvalidTime:
 		return "the new time is not possible"
-	case push.BulkFailed:
+	case bulkchange.Failed:
 		return "failed; try again"
 	}
 	return strings.ReplaceAll(code, "-", " ")

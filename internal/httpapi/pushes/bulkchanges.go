@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulk"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
@@ -17,23 +17,23 @@ const BulkPath = "/v1/bulk-changes"
 
 // bulkChangeView is a bulk change as the API shows it.
 type bulkChangeView struct {
-	ID        string           `json:"id" format:"uuid"`
-	Action    push.BulkAction  `json:"action" enum:"cancel,move"`
-	Status    push.BulkStatus  `json:"status" enum:"running,canceling,canceled,done" doc:"canceling: the bulk change was stopped, and its last step may still be running."`
-	Filter    bulkFilterView   `json:"filter"`
-	Erased    bool             `json:"erased" doc:"true: the recipient of the filter was erased, and the filter no longer names it."`
-	Shift     *string          `json:"shift" nullable:"true"`
-	SendAt    *string          `json:"send_at" format:"date-time" nullable:"true"`
-	Listed    bool             `json:"listed" doc:"false: the pushes are still being listed, and found grows."`
-	Found     int64            `json:"found" doc:"The matching pushes: changed, refused, pending and gave_up together."`
-	Changed   int64            `json:"changed" doc:"Pushes that were canceled or moved."`
-	Refused   int64            `json:"refused" doc:"Pushes that were sent or moved before their turn, or had no place at their new time. The bulk change did not change them."`
-	Reasons   map[string]int64 `json:"refused_by_reason" doc:"refused by reason: the name of the problem of a single request, or not-scheduled, moved-meanwhile, invalid-time or internal."`
-	Pending   int64            `json:"pending" doc:"Pushes that are not yet handled."`
-	GaveUp    int64            `json:"gave_up" doc:"Pushes that were not handled before the bulk change was canceled, or that belong to an erased recipient."`
-	CreatedAt string           `json:"created_at" format:"date-time"`
-	UpdatedAt string           `json:"updated_at" format:"date-time"`
-	EndedAt   *string          `json:"ended_at" format:"date-time" nullable:"true"`
+	ID        string            `json:"id" format:"uuid"`
+	Action    bulkchange.Action `json:"action" enum:"cancel,move"`
+	Status    bulkchange.Status `json:"status" enum:"running,canceling,canceled,done" doc:"canceling: the bulk change was stopped, and its last step may still be running."`
+	Filter    bulkFilterView    `json:"filter"`
+	Erased    bool              `json:"erased" doc:"true: the recipient of the filter was erased, and the filter no longer names it."`
+	Shift     *string           `json:"shift" nullable:"true"`
+	SendAt    *string           `json:"send_at" format:"date-time" nullable:"true"`
+	Listed    bool              `json:"listed" doc:"false: the pushes are still being listed, and found grows."`
+	Found     int64             `json:"found" doc:"The matching pushes: changed, refused, pending and gave_up together."`
+	Changed   int64             `json:"changed" doc:"Pushes that were canceled or moved."`
+	Refused   int64             `json:"refused" doc:"Pushes that were sent or moved before their turn, or had no place at their new time. The bulk change did not change them."`
+	Reasons   map[string]int64  `json:"refused_by_reason" doc:"refused by reason: the name of the problem of a single request, or not-scheduled, moved-meanwhile, invalid-time or internal."`
+	Pending   int64             `json:"pending" doc:"Pushes that are not yet handled."`
+	GaveUp    int64             `json:"gave_up" doc:"Pushes that were not handled before the bulk change was canceled, or that belong to an erased recipient."`
+	CreatedAt string            `json:"created_at" format:"date-time"`
+	UpdatedAt string            `json:"updated_at" format:"date-time"`
+	EndedAt   *string           `json:"ended_at" format:"date-time" nullable:"true"`
 }
 
 type bulkFilterView struct {
@@ -68,7 +68,7 @@ type bulkSampleView struct {
 	Refused  int `json:"refused"`
 }
 
-func bulkViewOf(p push.BulkChange) bulkChangeView {
+func bulkViewOf(p bulkchange.Change) bulkChangeView {
 	f := p.Filter
 	v := bulkChangeView{
 		ID: p.ID.String(), Action: p.Action, Status: p.Status, Erased: p.Erased, SendAt: rest.MaybeTime(p.SendAt), Listed: p.Listed, Found: p.Found, Changed: p.Changed,
@@ -117,13 +117,13 @@ func (h *bulkChanges) createBulk(c *rest.Call) error {
 	return c.Answer(http.StatusAccepted, v)
 }
 
-func (h *bulkChanges) estimateBulk(c *rest.Call, p push.BulkChange) error {
+func (h *bulkChanges) estimateBulk(c *rest.Call, p bulkchange.Change) error {
 	e, err := h.svc.Estimate(c.Request.Context(), p, c.Caller.Caps)
 	if err != nil {
 		return err
 	}
 	v := bulkEstimateView{Found: e.Found, More: e.More}
-	if p.Action == push.BulkMove {
+	if p.Action == bulkchange.Move {
 		v.Sample = &bulkSampleView{e.Sampled, e.Accepted, e.Rejected}
 	}
 	return c.Answer(http.StatusOK, v)
@@ -147,10 +147,10 @@ var bulksParams = rest.Pages[rest.PageParams]()
 
 // listBulk answers with a page of the tenant's bulk changes.
 func (h *bulkChanges) listBulk(c *rest.Call) error {
-	return rest.List(c, &bulksParams, func(q rest.PageParams, after push.BulkPosition) ([]push.BulkChange, *push.BulkPosition, error) {
+	return rest.List(c, &bulksParams, func(q rest.PageParams, after bulkchange.Position) ([]bulkchange.Change, *bulkchange.Position, error) {
 		page, err := h.svc.BulkChanges(c.Request.Context(), c.Caller.Tenant, after, q.Size)
 		return page.Changes, page.Next, err
-	}, func(all []push.BulkChange, next string) any {
+	}, func(all []bulkchange.Change, next string) any {
 		return bulkChangesView{rest.ViewsOf(all, bulkViewOf), next}
 	})
 }

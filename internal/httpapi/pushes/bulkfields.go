@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -18,7 +19,7 @@ const maxShift = 8760 * time.Hour
 
 // bulkForm is a bulk change in a request.
 type bulkForm struct {
-	push.BulkChange
+	bulkchange.Change
 	filter pushFilter
 	all    bool
 	moved  bool // shift or send_at is given
@@ -30,7 +31,7 @@ var bulkFilter = rest.Table[pushFilter]{SchemaName: "NewBulkFilter", Fields: sli
 })}
 
 var bulkFields = rest.Table[bulkForm]{SchemaName: "NewBulkChange", Check: (*bulkForm).check, Fields: []rest.Field[bulkForm]{
-	rest.Row("action", rest.Required, rest.OneOf(func(f *bulkForm, a push.BulkAction) { f.Action = a }, push.BulkCancel, push.BulkMove), "The action on the pushes.", "move"),
+	rest.Row("action", rest.Required, rest.OneOf(func(f *bulkForm, a bulkchange.Action) { f.Action = a }, bulkchange.Cancel, bulkchange.Move), "The action on the pushes.", "move"),
 	rest.Row("filter", rest.Optional, rest.Object(&bulkFilter, func(f *bulkForm) *pushFilter { return &f.filter }),
 		"Selects among the scheduled pushes. The members are the filters of the list of pushes, and a push must match all of them. Required, unless all is true.", nil),
 	rest.Row("all", rest.Optional, rest.Boolean(func(f *bulkForm, v bool) { f.all = v }), "Selects all scheduled pushes. Must be true without a filter, and only then.", nil),
@@ -74,20 +75,20 @@ func (f *bulkForm) check(_ []byte, errs *rest.FieldErrors) {
 	}
 	given := errs.Has("shift") || errs.Has("send_at")
 	switch {
-	case f.Action == push.BulkCancel && f.Shift != 0:
+	case f.Action == bulkchange.Cancel && f.Shift != 0:
 		errs.Add("shift", "is for the action move only", f.Shift.String())
-	case f.Action == push.BulkCancel && !f.SendAt.IsZero():
+	case f.Action == bulkchange.Cancel && !f.SendAt.IsZero():
 		errs.Add("send_at", "is for the action move only", rest.Stamp(f.SendAt))
 	case f.Shift != 0 && !f.SendAt.IsZero():
 		errs.Add("send_at", "must be absent, because shift is given", rest.Stamp(f.SendAt))
-	case f.Action == push.BulkMove && !f.moved && !given:
+	case f.Action == bulkchange.Move && !f.moved && !given:
 		errs.Add("shift", "is required, or send_at instead", nil)
 	}
 }
 
 // readBulk reads the body of a bulk change. wrong has errors that depend on the current time: a request that is repeated after its
 // time has passed must return the same bulk change.
-func (h *bulkChanges) readBulk(c *rest.Call, bad *rest.FieldErrors) (p push.BulkChange, body []byte, wrong error, err error) {
+func (h *bulkChanges) readBulk(c *rest.Call, bad *rest.FieldErrors) (p bulkchange.Change, body []byte, wrong error, err error) {
 	var (
 		f     bulkForm
 		found rest.FieldErrors
@@ -109,5 +110,5 @@ func (h *bulkChanges) readBulk(c *rest.Call, bad *rest.FieldErrors) (p push.Bulk
 	bad.AddAll("body", found)
 	var only rest.FieldErrors
 	only.AddAll("body", late)
-	return f.BulkChange, body, only.Err(), bad.Err()
+	return f.Change, body, only.Err(), bad.Err()
 }

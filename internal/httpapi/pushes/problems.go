@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -111,6 +112,6 @@ func ProblemOf(err error) rest.Problemer {
 
 var plainPushProblems = []rest.Plain{
 	rest.PlainOf(push.ErrNotFound, rest.NotFound, "the push does not exist"),
-	rest.PlainOf(push.ErrTooManyBulkChanges, TooManyBulk, "the tenant has the maximum number of bulk changes under way; wait until one has ended, or stop one"),
+	rest.PlainOf(bulkchange.ErrTooMany, TooManyBulk, "the tenant has the maximum number of bulk changes under way; wait until one has ended, or stop one"),
 	rest.PlainOf(schedule.ErrOthersRefused, BatchRefused, schedule.ErrOthersRefused.Error()),
 }

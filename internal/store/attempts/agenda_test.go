@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/webhook"
@@ -94,8 +95,8 @@ func TestAgenda_Leased(t *testing.T) {
 			return c != nil, err
 		}},
 		{store.RunBulkChanges, "bulk_changes", func() error {
-			p := push.BulkChange{ID: uuid.New(), Tenant: b.TenantID, Action: push.BulkCancel}
-			_, _, err := b.CreateBulkChange(t.Context(), bulk.NewChange{BulkChange: p, Most: 5})
+			p := bulkchange.Change{ID: uuid.New(), Tenant: b.TenantID, Action: bulkchange.Cancel}
+			_, _, err := b.CreateBulkChange(t.Context(), bulk.NewChange{Change: p, Most: 5})
 			return err
 		}, func() (bool, error) {
 			p, err := b.TakeBulkChange(t.Context(), worker, nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store/auditlog"
@@ -33,10 +34,10 @@ func New(db *pg.DB, pushes *pushes.Store) *Store {
 const bulkColumns = `p.id, p.tenant_id, p.action, p.recipient, p.erased, p.channel, p.category, p.campaign_id, p.from_at, p.until_at, p.shift_s, p.send_at,
 	p.actor, p.actor_id, p.status, p.listed, p.found, p.changed, p.refused, p.created_at, p.updated_at, p.ended_at`
 
-func collectBulk(row pgx.CollectableRow) (push.BulkChange, error) { return scanBulk(row) }
+func collectBulk(row pgx.CollectableRow) (bulkchange.Change, error) { return scanBulk(row) }
 
 // scanBulk reads one row of [bulkColumns], and the columns after them into more.
-func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error) {
+func scanBulk(row pgx.CollectableRow, more ...any) (p bulkchange.Change, err error) {
 	var (
 		shift int64
 		f     = &p.Filter
@@ -50,16 +51,16 @@ func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error
 
 // NewChange is a bulk change to create.
 type NewChange struct {
-	push.BulkChange
+	bulkchange.Change
 	RequestHash []byte // the hash of a request with an Idempotency-Key; the id is derived from that key
 	Most        int    // the maximum number of the tenant's bulk changes that have not ended
 	Invalid     error  // returned unless an earlier request created the change; nil if it is valid
 }
 
 // CreateBulkChange creates a bulk change, or finds the one that an earlier request with the same Idempotency-Key
-// created. The errors are [push.ErrTooManyBulkChanges], n.Invalid, and [push.ErrKeyReused] if the earlier request was
+// created. The errors are [bulkchange.ErrTooMany], n.Invalid, and [push.ErrKeyReused] if the earlier request was
 // a different one.
-func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p push.BulkChange, found bool, err error) {
+func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p bulkchange.Change, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // the lock serialises creations
@@ -67,7 +68,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p push.BulkC
 			}
 			var hash []byte
 			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+`, p.request_hash FROM bulk_changes p WHERE id = $1`, n.ID)
-			all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.BulkChange, error) { return scanBulk(row, &hash) })
+			all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (bulkchange.Change, error) { return scanBulk(row, &hash) })
 			switch {
 			case err != nil:
 				return err
@@ -84,7 +85,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p push.BulkC
 				return err
 			}
 			if others >= n.Most {
-				return push.ErrTooManyBulkChanges
+				return bulkchange.ErrTooMany
 			}
 			var key *int64
 			f, by := n.Filter, push.ActorOf(ctx)
@@ -107,7 +108,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p push.BulkC
 }
 
 // BulkChange returns a tenant's bulk change, or [push.ErrNotFound].
-func (s *Store) BulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
+func (s *Store) BulkChange(ctx context.Context, tenant, id uuid.UUID) (p bulkchange.Change, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2`, id, tenant)
 		p, err = pgx.CollectExactlyOneRow(rows, collectBulk)
@@ -118,7 +119,7 @@ func (s *Store) BulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.Bu
 
 // BulkChanges returns up to limit of a tenant's bulk changes after a position, the latest first. The zero position
 // starts from the latest.
-func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.BulkPosition, limit int) (page push.BulkPage, err error) {
+func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after bulkchange.Position, limit int) (page bulkchange.Page, err error) {
 	if after.ID == uuid.Nil {
 		after.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
@@ -126,10 +127,10 @@ func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.Bu
 		rows, _ := c.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE tenant_id = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`,
 			tenant, after.CreatedAt, after.ID, limit+1)
 		all, err := pgx.CollectRows(rows, collectBulk)
-		page = push.BulkPage{Changes: all}
+		page = bulkchange.Page{Changes: all}
 		if len(all) > limit {
 			page.Changes = all[:limit]
-			page.Next = &push.BulkPosition{CreatedAt: all[limit-1].CreatedAt, ID: all[limit-1].ID}
+			page.Next = &bulkchange.Position{CreatedAt: all[limit-1].CreatedAt, ID: all[limit-1].ID}
 		}
 		return err
 	})
@@ -138,7 +139,7 @@ func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.Bu
 
 // BulkRefused returns up to limit of the pushes that a tenant's bulk change could not change, after a position,
 // ordered by send time.
-func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after push.Position, limit int) (page push.BulkRefusedPage, err error) {
+func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after push.Position, limit int) (page bulkchange.RefusedPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT 1 FROM bulk_changes WHERE id = $1 AND tenant_id = $2`, id, tenant)
 		if _, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int]); err != nil {
@@ -148,8 +149,8 @@ func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after pus
 			SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes
 			WHERE change_id = $1 AND outcome NOT IN ('', 'changed') AND (send_at, push_id) > ($2, $3) ORDER BY send_at, push_id LIMIT $4`,
 			id, after.SendAt, after.ID, limit+1)
-		all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.BulkPush])
-		page = push.BulkRefusedPage{Pushes: all}
+		all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[bulkchange.Push])
+		page = bulkchange.RefusedPage{Pushes: all}
 		if len(all) > limit {
 			page.Pushes = all[:limit]
 			page.Next = &push.Position{SendAt: all[limit-1].SendAt, ID: all[limit-1].ID}
@@ -161,11 +162,11 @@ func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after pus
 
 // CancelBulkChange cancels a tenant's bulk change: a worker ends it before its next step. A change that has ended
 // stays unchanged.
-func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
+func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p bulkchange.Change, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, id, tenant)
-			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil || p.Status != push.BulkRunning {
+			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil || p.Status != bulkchange.Running {
 				return err
 			}
 			rows, _ = tx.Query(ctx, `UPDATE bulk_changes p SET status = 'canceling', updated_at = clock_timestamp() WHERE id = $1 RETURNING `+bulkColumns, id)
@@ -173,7 +174,7 @@ func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p p
 				return err
 			}
 			d := auditlog.Difference{}
-			d.Show("status", push.BulkRunning, p.Status)
+			d.Show("status", bulkchange.Running, p.Status)
 			return auditlog.Record(ctx, tx, tenant, push.ActBulkCancel, id.String(), d)
 		})
 	})
@@ -181,7 +182,7 @@ func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p p
 }
 
 // bulkDifference returns the audit log's description of a new bulk change. It does not name the recipient.
-func bulkDifference(p *push.BulkChange) auditlog.Difference {
+func bulkDifference(p *bulkchange.Change) auditlog.Difference {
 	d, f := auditlog.Difference{}, p.Filter
 	d.Show("action", nil, p.Action)
 	d.Hide("filter.recipient", nil, f.Recipient)

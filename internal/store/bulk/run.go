@@ -16,13 +16,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // Running is a bulk change that a worker runs.
 type Running struct {
-	push.BulkChange
+	bulkchange.Change
 	Caps push.OwnCaps // the caps of its tenant
 }
 
@@ -38,19 +39,19 @@ func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []u
 		Open:    `ended_at IS NULL`,
 		Columns: bulkColumns + `, t.pending_cap, t.recipients_cap`,
 		Scan: func(row pgx.CollectableRow) (r Running, err error) {
-			r.BulkChange, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
+			r.Change, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
 			return r, err
 		},
 	}.Take(ctx, s.db, worker, except)
 }
 
 // bulkStep locks a bulk change, runs work and commits. It does nothing if the change has ended.
-func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error) error {
+func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change, after push.Position) error) error {
 	var after push.Position
-	scan := func(row pgx.CollectableRow) (push.BulkChange, error) {
+	scan := func(row pgx.CollectableRow) (bulkchange.Change, error) {
 		return scanBulk(row, &after.SendAt, &after.ID)
 	}
-	locked := func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange) error {
+	locked := func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change) error {
 		return work(ctx, c, tx, p, after)
 	}
 	return pg.LeasedStep(ctx, s.db, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, id)
@@ -59,8 +60,8 @@ func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx contex
 // ListBulk lists the next pushes of a bulk change: waiting pushes that match its filter. Pushes that were booked or
 // moved after the change was created stay untouched.
 func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
-	return s.bulkStep(ctx, id, func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error {
-		if p.Listed || p.Status != push.BulkRunning {
+	return s.bulkStep(ctx, id, func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change, after push.Position) error {
+		if p.Listed || p.Status != bulkchange.Running {
 			return nil
 		}
 		found, next, err := s.bulkPage(ctx, pg.Reader{Conn: c}, p, after)
@@ -92,7 +93,7 @@ func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 
 // bulkPage reads the pushes that a bulk change applies to, after a position. next is the position to continue from;
 // nil means that there are no more.
-func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, after push.Position) (found []push.BulkPush, next *push.Position, err error) {
+func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *bulkchange.Change, after push.Position) (found []bulkchange.Push, next *push.Position, err error) {
 	f, until := p.Filter, p.Filter.Until
 	f.Status = push.Scheduled
 	if f.From.After(after.SendAt) {
@@ -111,7 +112,7 @@ func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, a
 			SELECT s.id, s.send_at, coalesce(s.fits AND greatest(p.created_at, p.moved_at) <= `+fmt.Sprintf("$%d", len(q.Args))+`, false), coalesce(p.recipient_key, 0)
 			FROM (`+q.Scanned+`) s LEFT JOIN {pushes} p ON p.id = s.id AND p.send_at = s.send_at ORDER BY s.send_at, s.id`, "{pushes}", tables...), q.Args...)
 		var (
-			one  push.BulkPush
+			one  bulkchange.Push
 			fits bool
 			n    int
 		)
@@ -133,7 +134,7 @@ func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, a
 
 // CountBulk counts the pushes that a bulk change would apply to, and returns the first of them as a sample. It stops
 // after about limit pushes, and then reports more.
-func (s *Store) CountBulk(ctx context.Context, p push.BulkChange, limit, sample int) (n int, more bool, some []push.BulkPush, err error) {
+func (s *Store) CountBulk(ctx context.Context, p bulkchange.Change, limit, sample int) (n int, more bool, some []bulkchange.Push, err error) {
 	err = s.db.Read(ctx, p.Tenant, func(ctx context.Context, c pg.Reader) error {
 		n, more, some = 0, false, nil
 		var after push.Position
@@ -156,25 +157,25 @@ func (s *Store) CountBulk(ctx context.Context, p push.BulkChange, limit, sample 
 }
 
 // UndecidedBulk returns up to limit pushes that a bulk change has to change next, in their order.
-func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int) ([]push.BulkPush, error) {
+func (s *Store) UndecidedBulk(ctx context.Context, p *bulkchange.Change, limit int) ([]bulkchange.Push, error) {
 	order := `send_at, push_id`
 	if p.Backwards() {
 		order = `send_at DESC, push_id DESC`
 	}
-	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[push.BulkPush], `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
+	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[bulkchange.Push], `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
 		p.ID, limit)
 }
 
 // RecordBulk records the outcomes of pushes of a bulk change. Outcomes that were recorded before stay.
-func (s *Store) RecordBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
-	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
+func (s *Store) RecordBulk(ctx context.Context, id uuid.UUID, decided []bulkchange.Push) error {
+	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change, _ push.Position) error {
 		b := &pgx.Batch{}
 		for _, one := range decided {
 			b.Queue(`UPDATE bulk_change_pushes SET outcome = $3, rules = $4 WHERE change_id = $1 AND push_id = $2 AND outcome = ''`, id, one.ID, one.Outcome, one.Rules).
 				Exec(func(tag pgconn.CommandTag) error {
 					switch {
 					case tag.RowsAffected() == 0:
-					case one.Outcome == push.BulkChanged:
+					case one.Outcome == bulkchange.Changed:
 						p.Changed++
 					default:
 						p.Refused[one.Outcome]++
@@ -199,10 +200,10 @@ func (s *Store) RecordBulk(ctx context.Context, id uuid.UUID, decided []push.Bul
 // the change has ended.
 func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error) {
 	ended = true
-	err = s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
-		status := push.BulkDone
-		if p.Status == push.BulkCanceling {
-			status = push.BulkCanceled
+	err = s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change, _ push.Position) error {
+		status := bulkchange.Done
+		if p.Status == bulkchange.Canceling {
+			status = bulkchange.Canceled
 		} else {
 			err := tx.QueryRow(ctx, `SELECT $2 AND NOT EXISTS (SELECT FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '')`, id, p.Listed).Scan(&ended)
 			if err != nil || !ended {
