@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/store/attempts"
 	"github.com/sendquota/sendquota/internal/store/audit"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/bulk"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/partitions"
@@ -29,7 +29,7 @@ type (
 	accountsStore   = accounts.Store
 	attemptsStore   = attempts.Store
 	auditStore      = audit.Store
-	auditLog        = auditlog.Store
+	auditLog        = auditlogs.Store
 	bulkStore       = bulk.Store
 	campaignsStore  = campaigns.Store
 	campaignRuns    = campaigns.Runs
@@ -80,7 +80,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		accountsStore:   accounts.New(db),
 		attemptsStore:   sending,
 		auditStore:      audit.New(db, known),
-		auditLog:        auditlog.New(db),
+		auditLog:        auditlogs.New(db),
 		bulkStore:       changes,
 		campaignsStore:  campaignStore,
 		campaignRuns:    campaigns.NewRuns(db, known, waiting, campaignStore),

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -45,7 +45,7 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 			}
 		}
 		if d := userDifference(before, u); len(d) > 0 {
-			return auditlog.Record(ctx, tx, e.Tenant, action, id.String(), d)
+			return auditlogs.Record(ctx, tx, e.Tenant, action, id.String(), d)
 		}
 		return nil
 	})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -50,10 +50,10 @@ func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, o
 			if k, err = readKey(ctx, tx, tenant, fresh); err != nil {
 				return err
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("successor", nil, fresh)
 			d.Show("overlap", nil, overlap.String())
-			d.Show("expires_at", nil, auditlog.TimeOf(k.ExpiresAt))
+			d.Show("expires_at", nil, auditlogs.TimeOf(k.ExpiresAt))
 			return s.recordRotation(ctx, tx, old, d)
 		})
 	})
@@ -64,12 +64,12 @@ func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, o
 }
 
 // recordRotation adds a rotation to the audit log of the key's tenant, which need not be the caller's.
-func (s *Store) recordRotation(ctx context.Context, tx pgx.Tx, key uuid.UUID, d auditlog.Difference) error {
+func (s *Store) recordRotation(ctx context.Context, tx pgx.Tx, key uuid.UUID, d auditlogs.Difference) error {
 	var tenant uuid.UUID
 	if err := tx.QueryRow(ctx, `SELECT tenant_id FROM api_keys WHERE id = $1`, key).Scan(&tenant); err != nil {
 		return err
 	}
-	return auditlog.Record(ctx, tx, tenant, push.ActKeyRotate, key.String(), d)
+	return auditlogs.Record(ctx, tx, tenant, push.ActKeyRotate, key.String(), d)
 }
 
 // lockForRotation locks a key and the caller's key. It returns the latest expiry of the new key, zero if unlimited,

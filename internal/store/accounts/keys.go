@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
@@ -61,7 +61,7 @@ func (s *Store) CreateKey(ctx context.Context, n apikey.NewKey) (k apikey.Key, s
 			if k, err = readKey(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 {
 				return err // an earlier run created it
 			}
-			return auditlog.Record(ctx, tx, n.Tenant, push.ActKeyCreate, id.String(), keyDifference(k))
+			return auditlogs.Record(ctx, tx, n.Tenant, push.ActKeyCreate, id.String(), keyDifference(k))
 		})
 	})
 	if err != nil {
@@ -71,11 +71,11 @@ func (s *Store) CreateKey(ctx context.Context, n apikey.NewKey) (k apikey.Key, s
 }
 
 // keyDifference returns the audit log's description of a new key.
-func keyDifference(k apikey.Key) auditlog.Difference {
-	d := auditlog.Difference{}
+func keyDifference(k apikey.Key) auditlogs.Difference {
+	d := auditlogs.Difference{}
 	d.Show("name", nil, k.Name)
 	d.Show("scopes", nil, k.Scopes)
-	d.Show("expires_at", nil, auditlog.TimeOf(k.ExpiresAt))
+	d.Show("expires_at", nil, auditlogs.TimeOf(k.ExpiresAt))
 	return d
 }
 
@@ -151,11 +151,11 @@ func (s *Store) RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (b
 		Scopes []string
 	}
 	tenant := tenantOf(by)
-	row, err := auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[revoked], func(ctx context.Context, tx pgx.Tx, r revoked) error {
+	row, err := auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[revoked], func(ctx context.Context, tx pgx.Tx, r revoked) error {
 		if err := checkScopes(by, r.Scopes); err != nil || r.Before {
 			return err
 		}
-		return auditlog.Record(ctx, tx, r.Tenant, push.ActKeyRevoke, id.String(), nil)
+		return auditlogs.Record(ctx, tx, r.Tenant, push.ActKeyRevoke, id.String(), nil)
 	}, `
 		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE)
 		UPDATE api_keys k SET revoked_at = coalesce(old.revoked_at, clock_timestamp()) FROM old WHERE k.id = old.id

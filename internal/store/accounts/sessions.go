@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
@@ -138,7 +138,7 @@ func (s *Store) EndSessions(ctx context.Context, by *push.Caller, tenant, of, se
 			if ended = int(tag.RowsAffected()); err != nil || ended == 0 {
 				return err
 			}
-			return auditlog.Record(ctx, tx, tenant, push.ActUserEndSessions, of.String(), nil)
+			return auditlogs.Record(ctx, tx, tenant, push.ActUserEndSessions, of.String(), nil)
 		})
 	})
 	if err != nil {

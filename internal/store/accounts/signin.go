@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
@@ -67,7 +67,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 			if _, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, owner.ID); err != nil {
 				return err
 			}
-			return auditlog.Record(ctx, tx, owner.Tenant, push.ActUserChange, owner.ID.String(), auditlog.Difference{"password": {Changed: true}})
+			return auditlogs.Record(ctx, tx, owner.Tenant, push.ActUserChange, owner.ID.String(), auditlogs.Difference{"password": {Changed: true}})
 		})
 	})
 	if err != nil {

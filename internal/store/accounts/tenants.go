@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
@@ -96,7 +96,7 @@ func (s *Store) CapTenant(ctx context.Context, name string, change CapChange) (p
 			Scan(&tenant, &caps.PendingPushes, &caps.RecipientsPerDay, &caps.AudienceBytes); err != nil {
 			return err
 		}
-		d, old := auditlog.Difference{}, caps
+		d, old := auditlogs.Difference{}, caps
 		caps = change.on(caps)
 		d.Show("pending_pushes", old.PendingPushes, caps.PendingPushes)
 		d.Show("recipients_per_day", old.RecipientsPerDay, caps.RecipientsPerDay)
@@ -107,7 +107,7 @@ func (s *Store) CapTenant(ctx context.Context, name string, change CapChange) (p
 		if _, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3, audience_cap = $4 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay, caps.AudienceBytes); err != nil {
 			return err
 		}
-		return auditlog.Record(ctx, tx, tenant, push.ActTenantCap, tenant.String(), d)
+		return auditlogs.Record(ctx, tx, tenant, push.ActTenantCap, tenant.String(), d)
 	}
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return write(ctx, tx) })
@@ -136,9 +136,9 @@ func (s *Store) RenameTenant(ctx context.Context, tenant uuid.UUID, to string) e
 			if err != nil {
 				return err
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("name", from, to)
-			return auditlog.Record(ctx, tx, tenant, push.ActTenantRename, tenant.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, push.ActTenantRename, tenant.String(), d)
 		})
 	})
 }

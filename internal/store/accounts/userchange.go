@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -40,7 +40,7 @@ func (s *Store) ChangeUser(ctx context.Context, by *push.Caller, tenant, id uuid
 			if len(d) == 0 {
 				return nil
 			}
-			return auditlog.Record(ctx, tx, tenant, push.ActUserChange, id.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, push.ActUserChange, id.String(), d)
 		})
 	})
 	if err != nil {
@@ -98,8 +98,8 @@ func endSignInUnless(ctx context.Context, tx pgx.Tx, id uuid.UUID, unless []user
 
 // userDifference returns the audit log's description of a change of a user. The name and the email address are
 // personal: it shows only that they changed.
-func userDifference(from, to user.User) auditlog.Difference {
-	d := auditlog.Difference{}
+func userDifference(from, to user.User) auditlogs.Difference {
+	d := auditlogs.Difference{}
 	d.Show("role", from.Role, to.Role)
 	d.Show("disabled", from.DisabledAt != nil, to.DisabledAt != nil)
 	d.Show("external", from.External, to.External)
@@ -139,7 +139,7 @@ func (s *Store) DeleteUser(ctx context.Context, by *push.Caller, tenant, id uuid
 			if _, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1`, id); err != nil {
 				return err
 			}
-			return auditlog.Record(ctx, tx, tenant, push.ActUserDelete, id.String(), nil)
+			return auditlogs.Record(ctx, tx, tenant, push.ActUserDelete, id.String(), nil)
 		})
 	})
 	if err != nil {
@@ -171,9 +171,9 @@ func (s *Store) LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.U
 			if u, err = readUser(ctx, tx, tenant, id); err != nil {
 				return err
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("link", nil, user.LinkID(link))
-			return auditlog.Record(ctx, tx, u.Tenant, push.ActUserLink, id.String(), d)
+			return auditlogs.Record(ctx, tx, u.Tenant, push.ActUserLink, id.String(), d)
 		})
 	})
 	if err != nil {

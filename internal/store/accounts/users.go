@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
@@ -82,7 +82,7 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 		}
 		d := userDifference(user.User{}, u)
 		d.Show("link", nil, user.LinkID(n.Link))
-		return auditlog.Record(ctx, tx, n.Tenant, push.ActUserCreate, id.String(), d)
+		return auditlogs.Record(ctx, tx, n.Tenant, push.ActUserCreate, id.String(), d)
 	})
 	if err != nil {
 		return user.User{}, fmt.Errorf("create user: %w", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 )
@@ -101,7 +101,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p bulkchange
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
 				return err
 			}
-			return auditlog.Record(ctx, tx, p.Tenant, push.ActBulkCreate, p.ID.String(), bulkDifference(&p))
+			return auditlogs.Record(ctx, tx, p.Tenant, push.ActBulkCreate, p.ID.String(), bulkDifference(&p))
 		})
 	})
 	return p, found, err
@@ -173,22 +173,22 @@ func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p b
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
 				return err
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("status", bulkchange.Running, p.Status)
-			return auditlog.Record(ctx, tx, tenant, push.ActBulkCancel, id.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, push.ActBulkCancel, id.String(), d)
 		})
 	})
 	return p, err
 }
 
 // bulkDifference returns the audit log's description of a new bulk change. It does not name the recipient.
-func bulkDifference(p *bulkchange.Change) auditlog.Difference {
-	d, f := auditlog.Difference{}, p.Filter
+func bulkDifference(p *bulkchange.Change) auditlogs.Difference {
+	d, f := auditlogs.Difference{}, p.Filter
 	d.Show("action", nil, p.Action)
 	d.Hide("filter.recipient", nil, f.Recipient)
 	d.Show("filter.channel", nil, f.Channel)
 	d.Show("filter.category", nil, f.Category)
-	d.Show("filter.campaign", nil, auditlog.MaybeID(f.Campaign))
+	d.Show("filter.campaign", nil, auditlogs.MaybeID(f.Campaign))
 	d.Show("filter.from", nil, f.From)
 	d.Show("filter.until", nil, f.Until)
 	d.Show("send_at", nil, p.SendAt)

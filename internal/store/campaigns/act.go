@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -73,12 +73,12 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			if action == push.CampaignStart {
 				queueCampaignEvent(b, &p, webhook.EventCampaignStarted, 0)
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("status", old, to)
 			if action == push.CampaignStart {
 				d.Show("audience", nil, p.Size)
 			}
-			auditlog.QueueRecord(b, push.ActorOf(ctx), tenant, action.Acted(), id.String(), d)
+			auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, action.Acted(), id.String(), d)
 			err = tx.SendBatch(ctx, b).Close()
 			failpoint.Hit(failpoint.CampaignActed)
 			return err

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 
@@ -180,9 +180,9 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("recipients", old, lines)
-			return auditlog.Record(ctx, tx, u.By.Tenant, push.ActCampaignAudience, u.Campaign.String(), d)
+			return auditlogs.Record(ctx, tx, u.By.Tenant, push.ActCampaignAudience, u.Campaign.String(), d)
 		})
 	})
 	return p, err

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 )
@@ -98,7 +98,7 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
-			return auditlog.Record(ctx, tx, p.Tenant, push.ActCampaignCreate, p.ID.String(), campaignChanged(push.Campaign{}, p))
+			return auditlogs.Record(ctx, tx, p.Tenant, push.ActCampaignCreate, p.ID.String(), campaignChanged(push.Campaign{}, p))
 		})
 	})
 	return p, found, err
@@ -114,8 +114,8 @@ func draftArgs(p *push.Campaign) []any {
 
 // campaignChanged returns the difference that the audit log records. It shows only that message and metadata changed, not
 // their texts.
-func campaignChanged(old, p push.Campaign) auditlog.Difference {
-	d := auditlog.Difference{}
+func campaignChanged(old, p push.Campaign) auditlogs.Difference {
+	d := auditlogs.Difference{}
 	d.Show("name", old.Name, p.Name)
 	d.Show("channel", old.Channel, p.Channel)
 	d.Show("category", old.Category, p.Category)
@@ -245,7 +245,7 @@ func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, changed push.Ca
 			if len(d) == 0 {
 				return nil
 			}
-			return auditlog.Record(ctx, tx, by.Tenant, push.ActCampaignChange, p.ID.String(), d)
+			return auditlogs.Record(ctx, tx, by.Tenant, push.ActCampaignChange, p.ID.String(), d)
 		})
 	})
 	return p, err
@@ -280,9 +280,9 @@ func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 			if _, err = tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, id); err != nil {
 				return err
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("name", p.Name, nil)
-			return auditlog.Record(ctx, tx, tenant, push.ActCampaignDelete, id.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, push.ActCampaignDelete, id.String(), d)
 		})
 		if earlier > 0 && errors.Is(err, pgx.ErrNoRows) { // an earlier run may have deleted it
 			return nil

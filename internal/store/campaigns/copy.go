@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -157,9 +157,9 @@ func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) erro
 			if err != nil {
 				return err
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("copy_of", nil, c.Of)
-			return auditlog.Record(ctx, tx, c.Tenant, push.ActCampaignCreate, c.ID.String(), d)
+			return auditlogs.Record(ctx, tx, c.Tenant, push.ActCampaignCreate, c.ID.String(), d)
 		})
 	})
 }

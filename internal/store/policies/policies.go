@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/attempts"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 )
@@ -116,7 +116,7 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 
 // recordPolicy adds a change of a tenant's policy to the audit log.
 func recordPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, old, v policy.Version, apply policy.Apply) error {
-	action, d, was, is := push.ActPolicyChange, auditlog.Difference{}, policy.Document{}, policy.Document{}
+	action, d, was, is := push.ActPolicyChange, auditlogs.Difference{}, policy.Document{}, policy.Document{}
 	if old.Document != nil {
 		was = *old.Document
 	}
@@ -131,7 +131,7 @@ func recordPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, old, v polic
 	d.Show("quiet_hours", was.QuietHours, is.QuietHours)
 	d.Show("default_zone", was.DefaultZone, is.DefaultZone)
 	d.Show("apply", nil, apply)
-	return auditlog.Record(ctx, tx, tenant, action, strconv.FormatInt(v.Number, 10), d)
+	return auditlogs.Record(ctx, tx, tenant, action, strconv.FormatInt(v.Number, 10), d)
 }
 
 // lockPolicy returns the version in force. It stays in force until the transaction ends.

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
@@ -50,9 +50,9 @@ func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Tim
 				return push.ErrMoved
 			}
 			sql, key := pg.In(cancelSQL, "{pushes}", pushes.At(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("status", push.Scheduled, push.Canceled)
-			args := append([]any{id, key, p.SendAt, pg.ShardsOf(key)}, append(auditlog.ActorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.Text())...)
+			args := append([]any{id, key, p.SendAt, pg.ShardsOf(key)}, append(auditlogs.ActorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.Text())...)
 			if _, err = c.Exec(ctx, sql, args...); err != nil {
 				return err
 			}
@@ -115,15 +115,15 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []b
 		before, g := &r.existing[0].Push, &granted[i]
 		QueueMove(b, r.Pushes, *before, g)
 		if d := moved(before, &g.Push); len(d) > 0 {
-			auditlog.QueueRecord(b, push.ActorOf(ctx), g.Push.Tenant, push.ActPushMove, g.Push.ID.String(), d)
+			auditlogs.QueueRecord(b, push.ActorOf(ctx), g.Push.Tenant, push.ActPushMove, g.Push.ID.String(), d)
 		}
 	}
 	return CommitMoves(ctx, c, b, granted)
 }
 
 // moved returns the difference that the audit log records for a move.
-func moved(before, p *push.Push) auditlog.Difference {
-	d := auditlog.Difference{}
+func moved(before, p *push.Push) auditlogs.Difference {
+	d := auditlogs.Difference{}
 	d.Show("send_at", before.SendAt, p.SendAt)
 	d.Show("requested_send_at", before.RequestedSendAt, p.RequestedSendAt)
 	d.Show("expires_at", before.ExpiresAt, p.ExpiresAt)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
@@ -56,9 +56,9 @@ func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
 		}
 		b.Queue(pg.In(`UPDATE {pushes} p SET retry_latest = $2 WHERE p.shard = ANY ($3::smallint[]) AND p.id = $1`, "{pushes}", pushes.At(first.SendAt)),
 			first.ID, p.ID, pg.ShardsOf(push.RecipientKey(p.Tenant, p.Recipient)))
-		d := auditlog.Difference{}
+		d := auditlogs.Difference{}
 		d.Show("retry", nil, p.ID)
 		d.Show("send_at", nil, p.SendAt)
-		auditlog.QueueRecord(b, granted[i].By, p.Tenant, push.ActPushRetry, p.Retry.Of.String(), d)
+		auditlogs.QueueRecord(b, granted[i].By, p.Tenant, push.ActPushRetry, p.Retry.Of.String(), d)
 	}
 }

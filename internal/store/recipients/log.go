@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
@@ -21,7 +21,7 @@ import (
 // BeginImport writes the audit log entry of an import of recipients, before the import stores the first of them.
 func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {
 	none := func(context.Context, pgx.Tx, push.LogPosition) error { return nil }
-	return auditlog.RecordOnce(ctx, s.db, tenant, collectLogPosition, none, auditlog.RecordSQL+` RETURNING created_at, id`, auditlog.RecordArgs(push.ActorOf(ctx), tenant, push.ActRecipientImport, "", nil)...)
+	return auditlogs.RecordOnce(ctx, s.db, tenant, collectLogPosition, none, auditlogs.RecordSQL+` RETURNING created_at, id`, auditlogs.RecordArgs(push.ActorOf(ctx), tenant, push.ActRecipientImport, "", nil)...)
 }
 
 func collectLogPosition(row pgx.CollectableRow) (at push.LogPosition, err error) {
@@ -31,7 +31,7 @@ func collectLogPosition(row pgx.CollectableRow) (at push.LogPosition, err error)
 // EndImport adds the numbers of created and updated recipients, and of canceled pushes, to the audit log entry of an
 // import.
 func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error {
-	d := auditlog.Difference{}
+	d := auditlogs.Difference{}
 	d.Show("created", nil, created)
 	d.Show("updated", nil, updated)
 	d.Show("canceled", nil, canceled)
@@ -53,7 +53,7 @@ const erasureEntrySQL = `
 func (e *erasure) queueEntry(ctx context.Context, b *pgx.Batch) {
 	since, until := e.db.Layouts.Now()
 	sql := pg.In(erasureEntrySQL, "{audit_log}", e.db.Layouts.Log().All(since.Add(-5*time.Minute-pg.ClockGap), until.Add(pg.ClockGap))...)
-	b.Queue(sql, append([]any{e.entry}, auditlog.RecordArgs(push.ActorOf(ctx), e.who.Tenant, push.ActRecipientErase, "", nil)...)...)
+	b.Queue(sql, append([]any{e.entry}, auditlogs.RecordArgs(push.ActorOf(ctx), e.who.Tenant, push.ActRecipientErase, "", nil)...)...)
 }
 
 // eraseLog erases the recipient from audit log entries that were written up to until.

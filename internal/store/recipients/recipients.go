@@ -18,7 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store/attempts"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/bulk"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -160,7 +160,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		s.attempts.QueueRecheck(b, putOff, func(key int64) { described[slices.Index(keys, key)].Rechecked++ })
 		if d := descriptionDifference(&old, &all[0]); all[0].Log && (described[0].Created || len(d) > 0) {
 			d.Show("canceled", 0, described[0].Pushes)
-			auditlog.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActRecipientPut, all[0].Recipient, d)
+			auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActRecipientPut, all[0].Recipient, d)
 		}
 		b.Queue(`commit`)
 		return c.SendBatch(ctx, b).Close()
@@ -198,10 +198,10 @@ func affected(all []booking.Description, keys []int64) (optedOut, limited []int6
 
 // descriptionDifference returns the audit log's description of a change. It names the members of addresses and
 // attributes that changed, but not their values.
-func descriptionDifference(old, is *booking.Description) auditlog.Difference {
-	d := auditlog.Difference{}
+func descriptionDifference(old, is *booking.Description) auditlogs.Difference {
+	d := auditlogs.Difference{}
 	d.Show("time_zone", old.TimeZone, is.TimeZone)
-	d.HideMembers("addresses", auditlog.TextOf(old.Addresses), auditlog.TextOf(is.Addresses))
+	d.HideMembers("addresses", auditlogs.TextOf(old.Addresses), auditlogs.TextOf(is.Addresses))
 	d.Show("opt_outs.all", old.OptOuts.All, is.OptOuts.All)
 	d.Show("opt_outs.channels", old.OptOuts.Channels, is.OptOuts.Channels)
 	d.Show("opt_outs.categories", old.OptOuts.Categories, is.OptOuts.Categories)

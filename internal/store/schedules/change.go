@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
@@ -70,7 +70,7 @@ func (s *Store) ChangeSchedule(ctx context.Context, n Change) (p push.Schedule, 
 				return err
 			}
 			if len(d) > 0 {
-				auditlog.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActScheduleChange, id.String(), d)
+				auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActScheduleChange, id.String(), d)
 			}
 			return tx.SendBatch(ctx, b).Close()
 		})
@@ -85,13 +85,13 @@ func same(a, b *push.Schedule) bool {
 
 // scheduleDifference returns the audit log's description of a change. It does not show the name, which may name a
 // recipient, nor the content and recipient of the push, only that they changed.
-func scheduleDifference(old, p push.Schedule) auditlog.Difference {
-	d := auditlog.Difference{}
+func scheduleDifference(old, p push.Schedule) auditlogs.Difference {
+	d := auditlogs.Difference{}
 	d.Hide("name", old.Name, p.Name)
 	d.Show("cron", old.Cron, p.Cron)
 	d.Show("time_zone", old.TimeZone, p.TimeZone)
 	d.Hide("push", old.Pattern, p.Pattern)
-	d.Show("campaign", auditlog.MaybeID(old.Campaign), auditlog.MaybeID(p.Campaign))
+	d.Show("campaign", auditlogs.MaybeID(old.Campaign), auditlogs.MaybeID(p.Campaign))
 	d.Show("catch_up", old.CatchUp, p.CatchUp)
 	d.Show("paused", old.Paused, p.Paused)
 	d.Show("until", old.Until, p.Until)

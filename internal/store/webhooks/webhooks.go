@@ -13,7 +13,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/webhook"
 )
@@ -58,7 +58,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w webhook.Webhook, secret str
 			if err != nil || tag.RowsAffected() == 0 {
 				return err // an earlier run created it
 			}
-			d := auditlog.Difference{}
+			d := auditlogs.Difference{}
 			d.Show("host", nil, hostOf(w.URL))
 			d.Show("events", nil, w.Events)
 			return recordWebhook(push.ActWebhookCreate, d)(ctx, tx, w)
@@ -85,9 +85,9 @@ func hostOf(address string) string {
 }
 
 // recordWebhook returns a function that adds an action on a webhook to the audit log.
-func recordWebhook(action push.Action, d auditlog.Difference) func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
+func recordWebhook(action push.Action, d auditlogs.Difference) func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
 	return func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
-		return auditlog.Record(ctx, tx, w.Tenant, action, w.ID.String(), d)
+		return auditlogs.Record(ctx, tx, w.Tenant, action, w.ID.String(), d)
 	}
 }
 
@@ -115,11 +115,11 @@ func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []webhook
 // deliveries.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 	deleted := func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
-		d := auditlog.Difference{}
+		d := auditlogs.Difference{}
 		d.Show("host", hostOf(w.URL), nil)
 		return recordWebhook(push.ActWebhookDelete, d)(ctx, tx, w)
 	}
-	_, err := auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], deleted, `
+	_, err := auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], deleted, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 	return err
@@ -128,7 +128,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 // EnableWebhook switches a webhook on again and resets its failures. Deliveries that have waited since it was
 // switched off are sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (webhook.Webhook, error) {
-	return auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
+	return auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 }
@@ -141,7 +141,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 	if err != nil {
 		return w, err
 	}
-	d := auditlog.Difference{}
+	d := auditlogs.Difference{}
 	d.Show("overlap", nil, overlap.String())
 	rotated := func(ctx context.Context, tx pgx.Tx, was []byte) error {
 		var old []byte // sealed again, because a sealed value is bound to its column
@@ -160,7 +160,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 		}
 		return recordWebhook(push.ActWebhookRotateSecret, d)(ctx, tx, w)
 	}
-	_, err = auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowTo[[]byte], rotated,
+	_, err = auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowTo[[]byte], rotated,
 		`SELECT secret FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, id, tenant)
 	return w, err
 }

@@ -1,4 +1,4 @@
-package auditlog_test
+package auditlogs_test
 
 import (
 	"testing"

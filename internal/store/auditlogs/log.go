@@ -1,5 +1,5 @@
-// Package auditlog writes and reads the audit log, which records the author of each change.
-package auditlog
+// Package auditlogs writes and reads the audit log, which records the author of each change.
+package auditlogs
 
 import (
 	"cmp"
