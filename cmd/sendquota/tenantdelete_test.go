@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -93,9 +94,9 @@ func TestOperator(t *testing.T) {
 		if said, status := tool(t, append(b.env, row.env...), &bytes.Buffer{}, "keys", "create", "--tenant", "acme"); status != 0 {
 			t.Fatal(said)
 		}
-		page, err := b.st.AuditLog(t.Context(), b.tenant, push.LogFilter{}, push.LogPosition{}, 1)
+		page, err := b.st.AuditLog(t.Context(), b.tenant, auditlog.Filter{}, auditlog.Position{}, 1)
 		testenv.Check(t, err)
-		if e := page.Entries[0]; e.Action != push.ActKeyCreate || e.ActorName != row.want || e.Actor.Type != push.ActorSystem {
+		if e := page.Entries[0]; e.Action != auditlog.KeyCreate || e.ActorName != row.want || e.Actor.Type != push.ActorSystem {
 			t.Errorf("%v: %+v", row.env, e)
 		}
 	}

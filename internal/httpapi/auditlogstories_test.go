@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/auditlog"
 )
 
 // notLogged lists operations that write nothing to the audit log although they are no reads, with the reason.
@@ -26,7 +26,7 @@ const secretText = "zibeline"
 
 // logStory is an operation with an entry in the audit log. prepare makes the resources of the operation, and returns its request.
 type logStory struct {
-	action  push.Action
+	action  auditlog.Action
 	prepare func(b *bundle, n int) logRequest
 }
 
@@ -71,7 +71,7 @@ func logStories() map[string]logStory {
 		b.exec(`DELETE FROM api_keys WHERE name <> ''`)
 		return id(b, b.send("POST", "/v1/keys", `{"scopes":["pushes:read"],"name":"office"}`).must(b.t, 201))
 	}
-	acting := func(action push.Action, before ...string) logStory {
+	acting := func(action auditlog.Action, before ...string) logStory {
 		return logStory{action, func(b *bundle, _ int) logRequest {
 			made := campaign(b, before...)
 			return request("POST", "/v1/campaigns/"+made+"/"+strings.TrimPrefix(string(action), "campaign."), "").about(made)
@@ -79,114 +79,114 @@ func logStories() map[string]logStory {
 	}
 	stories := userStories()
 	maps.Copy(stories, map[string]logStory{
-		"create-key": {push.ActKeyCreate, func(b *bundle, _ int) logRequest {
+		"create-key": {auditlog.KeyCreate, func(b *bundle, _ int) logRequest {
 			b.exec(`DELETE FROM api_keys WHERE name <> ''`)
 			return request("POST", "/v1/keys", `{"scopes":["pushes:read"],"name":"office"}`)
 		}},
-		"rotate-key": {push.ActKeyRotate, func(b *bundle, _ int) logRequest {
+		"rotate-key": {auditlog.KeyRotate, func(b *bundle, _ int) logRequest {
 			made := key(b)
 			return request("POST", "/v1/keys/"+made+"/rotate", "").about(made)
 		}},
-		"revoke-key": {push.ActKeyRevoke, func(b *bundle, _ int) logRequest {
+		"revoke-key": {auditlog.KeyRevoke, func(b *bundle, _ int) logRequest {
 			made := key(b)
 			return request("DELETE", "/v1/keys/"+made, "").about(made)
 		}},
-		"create-webhook": {push.ActWebhookCreate, func(b *bundle, _ int) logRequest {
+		"create-webhook": {auditlog.WebhookCreate, func(b *bundle, _ int) logRequest {
 			b.exec(`UPDATE webhooks SET deleted_at = now()`)
 			return request("POST", "/v1/webhooks", `{"url":"https://example.com/`+secretText+`","events":["push.sent"]}`)
 		}},
-		"delete-webhook": {push.ActWebhookDelete, func(b *bundle, _ int) logRequest {
+		"delete-webhook": {auditlog.WebhookDelete, func(b *bundle, _ int) logRequest {
 			made := webhook(b)
 			return request("DELETE", "/v1/webhooks/"+made, "").about(made)
 		}},
-		"enable-webhook": {push.ActWebhookEnable, func(b *bundle, _ int) logRequest {
+		"enable-webhook": {auditlog.WebhookEnable, func(b *bundle, _ int) logRequest {
 			made := webhook(b)
 			return request("POST", "/v1/webhooks/"+made+"/enable", "").about(made)
 		}},
-		"rotate-webhook-secret": {push.ActWebhookRotateSecret, func(b *bundle, _ int) logRequest {
+		"rotate-webhook-secret": {auditlog.WebhookRotateSecret, func(b *bundle, _ int) logRequest {
 			made := webhook(b)
 			return request("POST", "/v1/webhooks/"+made+"/rotate-secret", "").about(made)
 		}},
-		"test-webhook": {push.ActWebhookTest, func(b *bundle, _ int) logRequest {
+		"test-webhook": {auditlog.WebhookTest, func(b *bundle, _ int) logRequest {
 			made := webhook(b)
 			return request("POST", "/v1/webhooks/"+made+"/test", "").about(made)
 		}},
-		"replay-webhook-delivery": {push.ActWebhookReplay, func(b *bundle, n int) logRequest {
+		"replay-webhook-delivery": {auditlog.WebhookReplay, func(b *bundle, n int) logRequest {
 			made := webhook(b)
 			booked(b, n)
 			one := b.send("GET", "/v1/webhooks/"+made+"/deliveries", "").must(b.t, 200).at(b.t, "deliveries", 0, "id").(string)
 			return request("POST", "/v1/webhooks/"+made+"/deliveries/"+one+"/replay", "").about(made)
 		}},
-		"replay-failed-webhook-deliveries": {push.ActWebhookReplay, func(b *bundle, n int) logRequest {
+		"replay-failed-webhook-deliveries": {auditlog.WebhookReplay, func(b *bundle, n int) logRequest {
 			made := webhook(b)
 			booked(b, n)
 			b.exec(`UPDATE webhook_deliveries SET status = 'failed', ended_at = now()`)
 			return request("POST", "/v1/webhooks/"+made+"/replay", `{"since":"`+b.in(-time.Hour)+`"}`).about(made)
 		}},
-		"put-policy": {push.ActPolicyChange, func(b *bundle, _ int) logRequest {
+		"put-policy": {auditlog.PolicyChange, func(b *bundle, _ int) logRequest {
 			b.send("DELETE", "/v1/policy", "").must(b.t, 200)
 			return request("PUT", "/v1/policy", `{"rules":[{"name":"per-hour","limit":100,"window":"1h"}]}`)
 		}},
-		"delete-policy": {push.ActPolicyReset, func(b *bundle, _ int) logRequest {
+		"delete-policy": {auditlog.PolicyReset, func(b *bundle, _ int) logRequest {
 			b.send("PUT", "/v1/policy", `{"rules":[{"name":"per-hour","limit":100,"window":"1h"}]}`).must(b.t, 200)
 			return request("DELETE", "/v1/policy", "")
 		}},
-		"create-schedule": {push.ActScheduleCreate, func(b *bundle, n int) logRequest { return request("POST", "/v1/schedules", scheduleText(n)) }},
-		"change-schedule": {push.ActScheduleChange, func(b *bundle, n int) logRequest {
+		"create-schedule": {auditlog.ScheduleCreate, func(b *bundle, n int) logRequest { return request("POST", "/v1/schedules", scheduleText(n)) }},
+		"change-schedule": {auditlog.ScheduleChange, func(b *bundle, n int) logRequest {
 			made := schedule(b, n)
 			return request("PATCH", "/v1/schedules/"+made, `{"paused":true,"push":{"recipient":"`+secretText+`","channel":"push","message":{"body":"`+secretText+`!"}}}`).about(made)
 		}},
-		"delete-schedule": {push.ActScheduleDelete, func(b *bundle, n int) logRequest {
+		"delete-schedule": {auditlog.ScheduleDelete, func(b *bundle, n int) logRequest {
 			made := schedule(b, n)
 			return request("DELETE", "/v1/schedules/"+made, "").about(made)
 		}},
-		"create-campaign": {push.ActCampaignCreate, func(*bundle, int) logRequest { return request("POST", "/v1/campaigns", campaignText) }},
-		"change-campaign": {push.ActCampaignChange, func(b *bundle, _ int) logRequest {
+		"create-campaign": {auditlog.CampaignCreate, func(*bundle, int) logRequest { return request("POST", "/v1/campaigns", campaignText) }},
+		"change-campaign": {auditlog.CampaignChange, func(b *bundle, _ int) logRequest {
 			made := campaign(b)
 			return request("PATCH", "/v1/campaigns/"+made, `{"name":"summer sale","message":{"title":"`+secretText+`!"}}`).about(made)
 		}},
-		"put-audience": {push.ActCampaignAudience, func(b *bundle, _ int) logRequest {
+		"put-audience": {auditlog.CampaignAudience, func(b *bundle, _ int) logRequest {
 			made := campaign(b)
 			return request("PUT", "/v1/campaigns/"+made+"/audience", "recipient,name\nanna,"+secretText+"\nbert,"+secretText+"\n", "Content-Type", "text/csv").about(made)
 		}},
-		"delete-campaign": {push.ActCampaignDelete, func(b *bundle, _ int) logRequest {
+		"delete-campaign": {auditlog.CampaignDelete, func(b *bundle, _ int) logRequest {
 			made := campaign(b)
 			return request("DELETE", "/v1/campaigns/"+made, "").about(made)
 		}},
-		"start-campaign":  acting(push.ActCampaignStart),
-		"pause-campaign":  acting(push.ActCampaignPause, "start"),
-		"resume-campaign": acting(push.ActCampaignResume, "start", "pause"),
-		"cancel-campaign": acting(push.ActCampaignCancel, "start"),
-		"put-recipient": {push.ActRecipientPut, func(b *bundle, n int) logRequest {
+		"start-campaign":  acting(auditlog.CampaignStart),
+		"pause-campaign":  acting(auditlog.CampaignPause, "start"),
+		"resume-campaign": acting(auditlog.CampaignResume, "start", "pause"),
+		"cancel-campaign": acting(auditlog.CampaignCancel, "start"),
+		"put-recipient": {auditlog.RecipientPut, func(b *bundle, n int) logRequest {
 			who := fmt.Sprintf("described-%d", n)
 			return request("PUT", "/v1/recipients/"+who, `{"time_zone":"Asia/Tokyo","addresses":{"sms":"+45 `+secretText+`"},"attributes":{"plan":"`+secretText+`"},"opt_outs":{"channels":["sms"]}}`).about(who)
 		}},
-		"import-recipients": {push.ActRecipientImport, func(b *bundle, n int) logRequest {
+		"import-recipients": {auditlog.RecipientImport, func(b *bundle, n int) logRequest {
 			return request("POST", "/v1/recipients/import", fmt.Sprintf("recipient,attribute.plan\n%s-%d,%[1]s\n", secretText, n), "Content-Type", "text/csv").about("")
 		}},
-		"erase-recipient": {push.ActRecipientErase, func(b *bundle, n int) logRequest {
+		"erase-recipient": {auditlog.RecipientErase, func(b *bundle, n int) logRequest {
 			who := fmt.Sprintf("%s-%d", secretText, n)
 			b.send("PUT", "/v1/recipients/"+who, `{"attributes":{"plan":"gold"}}`).must(b.t, 201)
 			return request("DELETE", "/v1/recipients/"+who, "").about("")
 		}},
-		"create-bulk-change": {push.ActBulkCreate, func(b *bundle, _ int) logRequest {
+		"create-bulk-change": {auditlog.BulkCreate, func(b *bundle, _ int) logRequest {
 			b.exec(`DELETE FROM bulk_changes`)
 			return request("POST", "/v1/bulk-changes", `{"action":"move","shift":"1h","filter":{"recipient":"`+secretText+`","category":"c"}}`)
 		}},
-		"cancel-bulk-change": {push.ActBulkCancel, func(b *bundle, _ int) logRequest {
+		"cancel-bulk-change": {auditlog.BulkCancel, func(b *bundle, _ int) logRequest {
 			b.exec(`DELETE FROM bulk_changes`)
 			made := id(b, b.send("POST", "/v1/bulk-changes", `{"action":"cancel","all":true}`).must(b.t, 202))
 			return request("POST", "/v1/bulk-changes/"+made+"/cancel", "").about(made)
 		}},
-		"cancel-push": {push.ActPushCancel, func(b *bundle, n int) logRequest {
+		"cancel-push": {auditlog.PushCancel, func(b *bundle, n int) logRequest {
 			made := booked(b, n)
 			return request("POST", "/v1/pushes/"+made+"/cancel", "").about(made)
 		}},
-		"reschedule-push": {push.ActPushMove, func(b *bundle, n int) logRequest {
+		"reschedule-push": {auditlog.PushMove, func(b *bundle, n int) logRequest {
 			made := booked(b, n)
 			return request("PATCH", "/v1/pushes/"+made, `{"send_at":"`+b.in(400*time.Hour)+`"}`).about(made) // into another table
 		}},
-		"retry-push": {push.ActPushRetry, func(b *bundle, n int) logRequest {
+		"retry-push": {auditlog.PushRetry, func(b *bundle, n int) logRequest {
 			who := fmt.Sprintf("failing-%d", n)
 			made := id(b, b.send("POST", "/v1/pushes", pushBody(who, b.in(0), "")).must(b.t, 201))
 			b.attempt(who, refusedForGood)

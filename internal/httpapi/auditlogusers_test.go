@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -25,27 +25,27 @@ func userStories() map[string]logStory {
 		return id, v.ID.String()
 	}
 	return map[string]logStory{
-		"create-user": {push.ActUserCreate, func(b *bundle, n int) logRequest {
+		"create-user": {auditlog.UserCreate, func(b *bundle, n int) logRequest {
 			b.exec(`DELETE FROM users`)
 			return request("POST", "/v1/users", fmt.Sprintf(`{"email":"new-%d@example.com","role":"viewer"}`, n))
 		}},
-		"change-user": {push.ActUserChange, func(b *bundle, n int) logRequest {
+		"change-user": {auditlog.UserChange, func(b *bundle, n int) logRequest {
 			id := made(b, n)
 			return request("PATCH", "/v1/users/"+id, `{"role":"sender"}`).about(id)
 		}},
-		"delete-user": {push.ActUserDelete, func(b *bundle, n int) logRequest {
+		"delete-user": {auditlog.UserDelete, func(b *bundle, n int) logRequest {
 			id := made(b, n)
 			return request("DELETE", "/v1/users/"+id, "").about(id)
 		}},
-		"link-user": {push.ActUserLink, func(b *bundle, n int) logRequest {
+		"link-user": {auditlog.UserLink, func(b *bundle, n int) logRequest {
 			id := made(b, n)
 			return request("POST", "/v1/users/"+id+"/link", "").about(id)
 		}},
-		"end-session": {push.ActUserEndSessions, func(b *bundle, n int) logRequest {
+		"end-session": {auditlog.UserEndSessions, func(b *bundle, n int) logRequest {
 			id, session := signedIn(b, n)
 			return request("DELETE", "/v1/users/"+id+"/sessions/"+session, "").about(id)
 		}},
-		"end-sessions": {push.ActUserEndSessions, func(b *bundle, n int) logRequest {
+		"end-sessions": {auditlog.UserEndSessions, func(b *bundle, n int) logRequest {
 			id, _ := signedIn(b, n)
 			return request("DELETE", "/v1/users/"+id+"/sessions", "").about(id)
 		}},

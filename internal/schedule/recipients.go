@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -37,8 +38,8 @@ type recipientStore interface {
 
 // importStore records imports in the audit log.
 type importStore interface {
-	BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error)
-	EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error
+	BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error)
+	EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error
 }
 
 // Describe replaces the tenant's descriptions of recipients, each of them named once, and cancels their waiting pushes
@@ -63,12 +64,12 @@ func (rs *Recipients) Describe(ctx context.Context, tenant uuid.UUID, all []book
 }
 
 // BeginImport adds an entry for an import of recipients to the audit log, before the first recipient is described.
-func (rs *Recipients) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {
+func (rs *Recipients) BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error) {
 	return rs.store.BeginImport(ctx, tenant)
 }
 
 // EndImport completes that entry with the numbers of recipients created and updated, and of pushes canceled.
-func (rs *Recipients) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error {
+func (rs *Recipients) EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error {
 	return rs.store.EndImport(ctx, tenant, at, created, updated, canceled)
 }
 

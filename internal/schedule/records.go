@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/stats"
@@ -30,7 +30,7 @@ type recordReader interface {
 	Sends(ctx context.Context, tenant uuid.UUID, f record.SendFilter, after record.SendPosition, limit int) (record.SendPage, error)
 	CampaignRefusals(ctx context.Context, tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, limit int) (record.RefusalPage, error)
 	Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (stats.Report, error)
-	AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
+	AuditLog(ctx context.Context, tenant uuid.UUID, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error)
 	AheadCounts(ctx context.Context, tenant uuid.UUID, q stats.AheadQuery) ([]stats.AheadCount, error)
 }
 
@@ -46,7 +46,7 @@ func (rs *Records) Sends(ctx context.Context, tenant uuid.UUID, f record.SendFil
 
 // AuditLog returns up to limit of a tenant's entries of the audit log before a position, the newest first; the zero
 // position starts at the newest.
-func (rs *Records) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error) {
+func (rs *Records) AuditLog(ctx context.Context, tenant uuid.UUID, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error) {
 	return rs.store.AuditLog(ctx, tenant, f, before, limit)
 }
 

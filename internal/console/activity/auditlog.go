@@ -11,37 +11,38 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // actionWords describes the actions of the audit log for people.
-var actionWords = map[push.Action]string{
-	push.ActKeyCreate: "created an API key", push.ActKeyRotate: "rotated an API key", push.ActKeyRevoke: "revoked an API key",
-	push.ActUserCreate: "created a user", push.ActUserChange: "changed a user", push.ActUserDelete: "deleted a user",
-	push.ActUserLink: "created a link to set a password", push.ActUserEndSessions: "signed a user out",
-	push.ActWebhookCreate: "created a webhook", push.ActWebhookDelete: "deleted a webhook", push.ActWebhookEnable: "enabled a webhook",
-	push.ActWebhookRotateSecret: "rotated the secret of a webhook", push.ActWebhookTest: "tested a webhook", push.ActWebhookReplay: "resent events of a webhook",
-	push.ActPolicyChange: "changed the policy", push.ActPolicyReset: "reset the policy to the default",
-	push.ActScheduleCreate: "created a schedule", push.ActScheduleChange: "changed a schedule", push.ActScheduleDelete: "deleted a schedule",
-	push.ActCampaignCreate: "created a campaign", push.ActCampaignChange: "changed a campaign", push.ActCampaignAudience: "uploaded the audience of a campaign",
-	push.ActCampaignDelete: "deleted a campaign", push.ActCampaignStart: "started a campaign", push.ActCampaignPause: "paused a campaign",
-	push.ActCampaignResume: "resumed a campaign", push.ActCampaignCancel: "canceled a campaign",
-	push.ActRecipientPut: "changed a recipient", push.ActRecipientImport: "imported recipients", push.ActRecipientErase: "erased a recipient",
-	push.ActPushCancel: "canceled a message", push.ActPushMove: "moved a message", push.ActPushRetry: "retried a message",
-	push.ActBulkCreate: "started a bulk change", push.ActBulkCancel: "stopped a bulk change",
-	push.ActTenantCap: "changed the caps", push.ActTenantRename: "renamed the tenant",
+var actionWords = map[auditlog.Action]string{
+	auditlog.KeyCreate: "created an API key", auditlog.KeyRotate: "rotated an API key", auditlog.KeyRevoke: "revoked an API key",
+	auditlog.UserCreate: "created a user", auditlog.UserChange: "changed a user", auditlog.UserDelete: "deleted a user",
+	auditlog.UserLink: "created a link to set a password", auditlog.UserEndSessions: "signed a user out",
+	auditlog.WebhookCreate: "created a webhook", auditlog.WebhookDelete: "deleted a webhook", auditlog.WebhookEnable: "enabled a webhook",
+	auditlog.WebhookRotateSecret: "rotated the secret of a webhook", auditlog.WebhookTest: "tested a webhook", auditlog.WebhookReplay: "resent events of a webhook",
+	auditlog.PolicyChange: "changed the policy", auditlog.PolicyReset: "reset the policy to the default",
+	auditlog.ScheduleCreate: "created a schedule", auditlog.ScheduleChange: "changed a schedule", auditlog.ScheduleDelete: "deleted a schedule",
+	auditlog.CampaignCreate: "created a campaign", auditlog.CampaignChange: "changed a campaign", auditlog.CampaignAudience: "uploaded the audience of a campaign",
+	auditlog.CampaignDelete: "deleted a campaign", auditlog.CampaignStart: "started a campaign", auditlog.CampaignPause: "paused a campaign",
+	auditlog.CampaignResume: "resumed a campaign", auditlog.CampaignCancel: "canceled a campaign",
+	auditlog.RecipientPut: "changed a recipient", auditlog.RecipientImport: "imported recipients", auditlog.RecipientErase: "erased a recipient",
+	auditlog.PushCancel: "canceled a message", auditlog.PushMove: "moved a message", auditlog.PushRetry: "retried a message",
+	auditlog.BulkCreate: "started a bulk change", auditlog.BulkCancel: "stopped a bulk change",
+	auditlog.TenantCap: "changed the caps", auditlog.TenantRename: "renamed the tenant",
 }
 
 // actionName describes an action, or returns its name in the API if it has no description.
 func actionName(action string) string {
-	return cmp.Or(actionWords[push.Action(action)], action)
+	return cmp.Or(actionWords[auditlog.Action(action)], action)
 }
 
 // auditLogView is a page of the activity log.
 type auditLogView struct {
 	client.AuditLogPage
-	Actions    []push.Action
+	Actions    []auditlog.Action
 	ActorTypes []push.ActorType
 }
 
@@ -50,7 +51,7 @@ var logFilters = []string{"actor", "actor_type", "action", "target"}
 
 // showAuditLog shows who did what, by a filter that stands in the URL.
 func showAuditLog(p *frame.Page) error {
-	view := &auditLogView{Actions: push.Actions, ActorTypes: push.ActorTypes}
+	view := &auditLogView{Actions: auditlog.Actions, ActorTypes: push.ActorTypes}
 	if err := p.List("/v1/audit-log", 50, &view.AuditLogPage, append([]string{"page_token"}, logFilters...)...); err != nil {
 		return p.ShowAgain(err, "auditlog", "Activity log", view)
 	}
@@ -94,7 +95,7 @@ func targetLink(p *frame.Page, e client.LogEntry) string {
 	}[t.Type]
 	switch {
 	case t.ID == "":
-	case push.Action(e.Action) == push.ActPolicyReset && p.May(push.ScopePolicyRead):
+	case auditlog.Action(e.Action) == auditlog.PolicyReset && p.May(push.ScopePolicyRead):
 		return p.Link("/policy") // this version is the operator's policy, and cannot be loaded
 	case t.Type == "policy" && p.May(push.ScopePolicyRead):
 		return p.Link("/policy", "version", t.ID)

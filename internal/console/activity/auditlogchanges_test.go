@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/console/frame"
-	"github.com/sendquota/sendquota/internal/push"
 )
 
 // TestChanges: values are shown, moments with their zone and distance, and where there are none, what has changed.
@@ -26,12 +26,12 @@ func TestChanges(t *testing.T) {
 // TestActionWords_All: there are words for each action that the log can have.
 func TestActionWords_All(t *testing.T) {
 	t.Parallel()
-	for _, action := range push.Actions {
+	for _, action := range auditlog.Actions {
 		if actionWords[action] == "" {
 			t.Errorf("there are no words for %s", action)
 		}
 	}
-	if len(actionWords) != len(push.Actions) {
-		t.Errorf("words for %d actions, and there are %d", len(actionWords), len(push.Actions))
+	if len(actionWords) != len(auditlog.Actions) {
+		t.Errorf("words for %d actions, and there are %d", len(actionWords), len(auditlog.Actions))
 	}
 }

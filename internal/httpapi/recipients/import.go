@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
@@ -47,8 +48,8 @@ var memberOf = map[string]booking.Members{
 // importService stores the recipients of an import.
 type importService interface {
 	describer
-	BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error)
-	EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error
+	BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error)
+	EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error
 	Channels() []string
 }
 
@@ -62,8 +63,8 @@ type recipientImport struct {
 	c   *rest.Call
 	csv *csvReader // nil: NDJSON
 
-	older, waiting portion          // to be stored, in this order
-	entry          push.LogPosition // in the audit log; zero: nothing was stored
+	older, waiting portion           // to be stored, in this order
+	entry          auditlog.Position // in the audit log; zero: nothing was stored
 	importView
 }
 

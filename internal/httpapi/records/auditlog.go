@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
@@ -41,7 +42,7 @@ type targetView struct {
 }
 
 // logEntryViewOf shows an entry. Names are only shown to callers that may list users or keys.
-func logEntryViewOf(c *rest.Call, e push.LogEntry) logEntryView {
+func logEntryViewOf(c *rest.Call, e auditlog.Entry) logEntryView {
 	known := func(of push.ActorType, name string) *string {
 		if of == push.ActorUser && !c.Caller.May(push.ScopeUsersRead) || of == push.ActorKey && !c.Caller.May(push.ScopeKeysRead) {
 			return nil
@@ -76,14 +77,14 @@ type auditLogView struct {
 
 // logFilter selects entries.
 type logFilter struct {
-	push.LogFilter
+	auditlog.Filter
 	rest.PageParams
 }
 
 var logFields = []rest.Field[logFilter]{
 	rest.Row("actor", rest.Optional, rest.Identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only actions of this user, or of the holder of this API key or link.", rest.ExampleID),
 	rest.Row("actor_type", rest.Optional, rest.OneOf(func(q *logFilter, t push.ActorType) { q.ActorType = t }, push.ActorTypes...), "Only actions of actors of this type.", nil),
-	rest.Row("action", rest.Optional, rest.OneOf(func(q *logFilter, a push.Action) { q.Action = a }, push.Actions...), "Only this action.", nil),
+	rest.Row("action", rest.Optional, rest.OneOf(func(q *logFilter, a auditlog.Action) { q.Action = a }, auditlog.Actions...), "Only this action.", nil),
 	rest.Row("target", rest.Optional, rest.Text(func(q *logFilter, s string) { q.Target = s }, 0, pushes.MaxRecipient), "Only actions on the target with this id.", rest.ExampleOtherID),
 	rest.Row("from", rest.Optional, rest.Moment(func(q *logFilter, t time.Time) { q.From = t }), "Only actions at or after this time. RFC 3339 with a zone.", rest.TimeExample),
 	rest.Row("until", rest.Optional, rest.Moment(func(q *logFilter, t time.Time) { q.Until = t }), "Only actions before this time. RFC 3339 with a zone.", rest.TimeExample),
@@ -97,28 +98,28 @@ var (
 
 // listAuditLog answers with a page of the tenant's audit log.
 func (h *auditLog) listAuditLog(c *rest.Call) error {
-	return rest.List(c, &logParams, func(q logFilter, before push.LogPosition) ([]push.LogEntry, *push.LogPosition, error) {
-		page, err := h.svc.AuditLog(c.Request.Context(), c.Caller.Tenant, q.LogFilter, before, q.Size)
+	return rest.List(c, &logParams, func(q logFilter, before auditlog.Position) ([]auditlog.Entry, *auditlog.Position, error) {
+		page, err := h.svc.AuditLog(c.Request.Context(), c.Caller.Tenant, q.Filter, before, q.Size)
 		return page.Entries, page.Next, err
-	}, func(all []push.LogEntry, next string) any {
-		return auditLogView{rest.ViewsOf(all, func(e push.LogEntry) logEntryView { return logEntryViewOf(c, e) }), next}
+	}, func(all []auditlog.Entry, next string) any {
+		return auditLogView{rest.ViewsOf(all, func(e auditlog.Entry) logEntryView { return logEntryViewOf(c, e) }), next}
 	})
 }
 
 // exportAuditLog streams the audit log. Each line has the token of the position after it.
 func (h *auditLog) exportAuditLog(c *rest.Call) error {
-	q, before, list := rest.ReadPage[push.LogPosition](c, &logExportParams)
+	q, before, list := rest.ReadPage[auditlog.Position](c, &logExportParams)
 	if err := c.Ready(rest.PageBytes); err != nil {
 		return err
 	}
-	lines := func(entries []push.LogEntry) []exportedEntry {
-		return rest.ViewsOf(entries, func(e push.LogEntry) exportedEntry {
-			return exportedEntry{logEntryViewOf(c, e), rest.SealToken(push.LogPosition{At: e.At, ID: e.ID}, c.Caller.Tenant, list)}
+	lines := func(entries []auditlog.Entry) []exportedEntry {
+		return rest.ViewsOf(entries, func(e auditlog.Entry) exportedEntry {
+			return exportedEntry{logEntryViewOf(c, e), rest.SealToken(auditlog.Position{At: e.At, ID: e.ID}, c.Caller.Tenant, list)}
 		})
 	}
 	x := logLines
 	x.Page = func(ctx context.Context) ([]exportedEntry, bool, error) {
-		page, err := h.svc.AuditLog(ctx, c.Caller.Tenant, q.LogFilter, before, lists.ExportPage)
+		page, err := h.svc.AuditLog(ctx, c.Caller.Tenant, q.Filter, before, lists.ExportPage)
 		if err != nil || page.Next == nil {
 			return lines(page.Entries), false, err
 		}
@@ -129,9 +130,9 @@ func (h *auditLog) exportAuditLog(c *rest.Call) error {
 }
 
 func (h *auditLog) routes(s *rest.Spec) []rest.Operation {
-	example := logEntryViewOf(&rest.Call{Caller: push.Caller{Scopes: push.Scopes}}, push.LogEntry{
+	example := logEntryViewOf(&rest.Call{Caller: push.Caller{Scopes: push.Scopes}}, auditlog.Entry{
 		ID: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f11"), At: rest.ExampleTime(0), Actor: push.Actor{Type: push.ActorKey, ID: uuid.MustParse(rest.ExampleID)},
-		ActorName: "back office", Action: push.ActPushMove, Target: rest.ExampleOtherID,
+		ActorName: "back office", Action: auditlog.PushMove, Target: rest.ExampleOtherID,
 		Difference: json.RawMessage(`{"send_at": {"from": "` + rest.Stamp(rest.ExampleTime(0)) + `", "to": "` + rest.Stamp(rest.ExampleTime(time.Hour)) + `"}}`),
 	})
 	return []rest.Operation{{

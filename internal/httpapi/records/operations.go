@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/health"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/stats"
@@ -49,7 +49,7 @@ type statistics struct {
 // auditLog serves the audit log.
 type auditLog struct {
 	svc interface {
-		AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
+		AuditLog(ctx context.Context, tenant uuid.UUID, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error)
 	}
 	exports *bulkhead.Bulkhead[uuid.UUID]
 }
@@ -60,7 +60,7 @@ type records interface {
 	Refusals(ctx context.Context, tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, limit int) (record.RefusalPage, error)
 	Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (stats.Report, error)
 	Ahead(ctx context.Context, tenant uuid.UUID, q stats.AheadQuery) ([]stats.AheadCount, error)
-	AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
+	AuditLog(ctx context.Context, tenant uuid.UUID, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error)
 }
 
 // failures serves failed and expired pushes by reason.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -24,13 +24,13 @@ import (
 func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User, err error) {
 	fresh := uuid.New()
 	err = s.changeUsers(ctx, e.Tenant, func(ctx context.Context, tx pgx.Tx, _ int) error {
-		action, before := push.ActUserChange, user.User{}
+		action, before := auditlog.UserChange, user.User{}
 		id, err := externalID(ctx, tx, e)
 		switch {
 		case err == nil:
 			before, err = lockUser(ctx, tx, e.Tenant, id, nil)
 		case errors.Is(err, pgx.ErrNoRows):
-			action, id = push.ActUserCreate, fresh
+			action, id = auditlog.UserCreate, fresh
 			err = checkUserLimit(ctx, tx, e.Tenant, fresh, e.Most)
 		}
 		if err != nil {
@@ -39,7 +39,7 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 		if u, err = writeExternal(ctx, tx, id, e); err != nil {
 			return err
 		}
-		if action == push.ActUserChange && (!before.External || u.Role != before.Role || u.Email != before.Email) {
+		if action == auditlog.UserChange && (!before.External || u.Role != before.Role || u.Email != before.Email) {
 			if u, err = endSignIn(ctx, tx, u); err != nil {
 				return err
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/apikey"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -69,7 +70,7 @@ func (s *Store) recordRotation(ctx context.Context, tx pgx.Tx, key uuid.UUID, d 
 	if err := tx.QueryRow(ctx, `SELECT tenant_id FROM api_keys WHERE id = $1`, key).Scan(&tenant); err != nil {
 		return err
 	}
-	return auditlogs.Record(ctx, tx, tenant, push.ActKeyRotate, key.String(), d)
+	return auditlogs.Record(ctx, tx, tenant, auditlog.KeyRotate, key.String(), d)
 }
 
 // lockForRotation locks a key and the caller's key. It returns the latest expiry of the new key, zero if unlimited,

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/apikey"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -61,7 +62,7 @@ func (s *Store) CreateKey(ctx context.Context, n apikey.NewKey) (k apikey.Key, s
 			if k, err = readKey(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 {
 				return err // an earlier run created it
 			}
-			return auditlogs.Record(ctx, tx, n.Tenant, push.ActKeyCreate, id.String(), keyDifference(k))
+			return auditlogs.Record(ctx, tx, n.Tenant, auditlog.KeyCreate, id.String(), keyDifference(k))
 		})
 	})
 	if err != nil {
@@ -155,7 +156,7 @@ func (s *Store) RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (b
 		if err := checkScopes(by, r.Scopes); err != nil || r.Before {
 			return err
 		}
-		return auditlogs.Record(ctx, tx, r.Tenant, push.ActKeyRevoke, id.String(), nil)
+		return auditlogs.Record(ctx, tx, r.Tenant, auditlog.KeyRevoke, id.String(), nil)
 	}, `
 		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE)
 		UPDATE api_keys k SET revoked_at = coalesce(old.revoked_at, clock_timestamp()) FROM old WHERE k.id = old.id

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -138,7 +139,7 @@ func (s *Store) EndSessions(ctx context.Context, by *push.Caller, tenant, of, se
 			if ended = int(tag.RowsAffected()); err != nil || ended == 0 {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, tenant, push.ActUserEndSessions, of.String(), nil)
+			return auditlogs.Record(ctx, tx, tenant, auditlog.UserEndSessions, of.String(), nil)
 		})
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -67,7 +68,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 			if _, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, owner.ID); err != nil {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, owner.Tenant, push.ActUserChange, owner.ID.String(), auditlogs.Difference{"password": {Changed: true}})
+			return auditlogs.Record(ctx, tx, owner.Tenant, auditlog.UserChange, owner.ID.String(), auditlogs.Difference{"password": {Changed: true}})
 		})
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -107,7 +108,7 @@ func (s *Store) CapTenant(ctx context.Context, name string, change CapChange) (p
 		if _, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3, audience_cap = $4 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay, caps.AudienceBytes); err != nil {
 			return err
 		}
-		return auditlogs.Record(ctx, tx, tenant, push.ActTenantCap, tenant.String(), d)
+		return auditlogs.Record(ctx, tx, tenant, auditlog.TenantCap, tenant.String(), d)
 	}
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return write(ctx, tx) })
@@ -138,7 +139,7 @@ func (s *Store) RenameTenant(ctx context.Context, tenant uuid.UUID, to string) e
 			}
 			d := auditlogs.Difference{}
 			d.Show("name", from, to)
-			return auditlogs.Record(ctx, tx, tenant, push.ActTenantRename, tenant.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, auditlog.TenantRename, tenant.String(), d)
 		})
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -40,7 +41,7 @@ func (s *Store) ChangeUser(ctx context.Context, by *push.Caller, tenant, id uuid
 			if len(d) == 0 {
 				return nil
 			}
-			return auditlogs.Record(ctx, tx, tenant, push.ActUserChange, id.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, auditlog.UserChange, id.String(), d)
 		})
 	})
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Store) DeleteUser(ctx context.Context, by *push.Caller, tenant, id uuid
 			if _, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1`, id); err != nil {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, tenant, push.ActUserDelete, id.String(), nil)
+			return auditlogs.Record(ctx, tx, tenant, auditlog.UserDelete, id.String(), nil)
 		})
 	})
 	if err != nil {
@@ -173,7 +174,7 @@ func (s *Store) LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.U
 			}
 			d := auditlogs.Difference{}
 			d.Show("link", nil, user.LinkID(link))
-			return auditlogs.Record(ctx, tx, u.Tenant, push.ActUserLink, id.String(), d)
+			return auditlogs.Record(ctx, tx, u.Tenant, auditlog.UserLink, id.String(), d)
 		})
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -77,8 +78,8 @@ func TestSetPassword_LinkActs(t *testing.T) {
 	b := setupAlone(t)
 	ctx := t.Context()
 	ada, link := b.newUser(t, "ada@x", user.Viewer)
-	for _, action := range []push.Action{push.ActUserCreate, push.ActUserLink} {
-		if action == push.ActUserLink {
+	for _, action := range []auditlog.Action{auditlog.UserCreate, auditlog.UserLink} {
+		if action == auditlog.UserLink {
 			_, link = user.NewLink()
 			if _, err := b.LinkUser(ctx, writerWith(user.Viewer), b.TenantID, ada.ID, link); err != nil {
 				t.Fatal(err)
@@ -87,11 +88,11 @@ func TestSetPassword_LinkActs(t *testing.T) {
 		if _, err := b.SetPassword(ctx, link, "$a"); err != nil {
 			t.Fatal(err)
 		}
-		set := b.Entries(t, push.LogFilter{ActorType: push.ActorLink, Actor: user.LinkID(link)})
-		if len(set) != 1 || set[0].Action != push.ActUserChange || set[0].Target != ada.ID.String() || set[0].ActorName != "" {
+		set := b.Entries(t, auditlog.Filter{ActorType: push.ActorLink, Actor: user.LinkID(link)})
+		if len(set) != 1 || set[0].Action != auditlog.UserChange || set[0].Target != ada.ID.String() || set[0].ActorName != "" {
 			t.Fatalf("%s: %+v", action, set)
 		}
-		made := b.Entries(t, push.LogFilter{Action: action})
+		made := b.Entries(t, auditlog.Filter{Action: action})
 		if len(made) != 1 || !strings.Contains(string(made[0].Difference), set[0].Actor.ID.String()) {
 			t.Errorf("%+v", made)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -82,7 +83,7 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 		}
 		d := userDifference(user.User{}, u)
 		d.Show("link", nil, user.LinkID(n.Link))
-		return auditlogs.Record(ctx, tx, n.Tenant, push.ActUserCreate, id.String(), d)
+		return auditlogs.Record(ctx, tx, n.Tenant, auditlog.UserCreate, id.String(), d)
 	})
 	if err != nil {
 		return user.User{}, fmt.Errorf("create user: %w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/apikey"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -40,32 +41,32 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 	who := quota.Recipient{Tenant: b.TenantID, ID: "carl"}
 	lost := 0
 	for _, step := range []struct {
-		action push.Action
+		action auditlog.Action
 		lose   string
 		do     func() error
 	}{
-		{push.ActPushCancel, "", func() error { _, err := b.Cancel(ctx, b.TenantID, canceled.ID); return err }},
-		{push.ActPushMove, "COMMIT", func() error {
+		{auditlog.PushCancel, "", func() error { _, err := b.Cancel(ctx, b.TenantID, canceled.ID); return err }},
+		{auditlog.PushMove, "COMMIT", func() error {
 			_, err := b.Reschedule(ctx, booking.Order{Drafts: []booking.Draft{{Push: change}}, Policy: storetest.ThreeRules, Now: time.Now()})
 			return err
 		}},
-		{push.ActRecipientPut, "COMMIT", func() error {
+		{auditlog.RecipientPut, "COMMIT", func() error {
 			_, err := b.Describe(ctx, b.TenantID, []booking.Description{{Recipient: who.ID, TimeZone: "Asia/Tokyo", Log: true}})
 			return err
 		}},
-		{push.ActKeyRotate, "COMMIT", func() error {
+		{auditlog.KeyRotate, "COMMIT", func() error {
 			_, _, err := b.RotateKey(ctx, &push.Caller{Tenant: b.TenantID, Scopes: push.Scopes}, key.ID, time.Hour, 0)
 			return err
 		}},
-		{push.ActWebhookCreate, "COMMIT", func() error {
+		{auditlog.WebhookCreate, "COMMIT", func() error {
 			_, err := b.CreateWebhook(ctx, webhook.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: []webhook.Event{webhook.EventTest}}, "s", 5)
 			return err
 		}},
-		{push.ActTenantCap, "COMMIT", func() error {
+		{auditlog.TenantCap, "COMMIT", func() error {
 			_, err := b.CapTenant(ctx, storetest.Ask[string](t, b.Watch, `SELECT name FROM tenants WHERE id = $1`, b.TenantID), accounts.CapChange{PendingPushes: &accounts.NewCap{Value: new(7)}})
 			return err
 		}},
-		{push.ActRecipientErase, "COMMIT", func() error { _, err := b.Erase(ctx, who); return err }},
+		{auditlog.RecipientErase, "COMMIT", func() error { _, err := b.Erase(ctx, who); return err }},
 	} {
 		if step.lose != "" {
 			w.LoseNext(step.lose)
@@ -75,7 +76,7 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 			t.Errorf("%s: %v", step.action, err)
 		}
 		w.WantLost(t, lost)
-		found := b.Entries(t, push.LogFilter{Action: step.action})
+		found := b.Entries(t, auditlog.Filter{Action: step.action})
 		if len(found) != 1 || found[0].Actor != user {
 			t.Errorf("%s: %+v", step.action, found)
 		}
@@ -99,11 +100,11 @@ func TestAuditLog_Tool(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var actions []push.Action
-	for _, e := range b.Entries(t, push.LogFilter{ActorType: push.ActorSystem}) {
+	var actions []auditlog.Action
+	for _, e := range b.Entries(t, auditlog.Filter{ActorType: push.ActorSystem}) {
 		actions = append(actions, e.Action)
 	}
-	if want := []push.Action{push.ActKeyRevoke, push.ActKeyRotate, push.ActKeyCreate}; !slices.Equal(actions, want) {
+	if want := []auditlog.Action{auditlog.KeyRevoke, auditlog.KeyRotate, auditlog.KeyCreate}; !slices.Equal(actions, want) {
 		t.Errorf("%v, want %v", actions, want)
 	}
 }
@@ -128,7 +129,7 @@ func TestAuditLog_NoPartition(t *testing.T) {
 		if err := change(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if found := b.Entries(t, push.LogFilter{}); len(found) != 1 {
+		if found := b.Entries(t, auditlog.Filter{}); len(found) != 1 {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
@@ -35,18 +36,18 @@ func New(db *pg.DB) *Store {
 const RecordSQL = `INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
 // Record writes an entry in the transaction of a change. The actor is the actor of the context.
-func Record(ctx context.Context, tx pg.Execer, tenant uuid.UUID, action push.Action, target string, d Difference) error {
+func Record(ctx context.Context, tx pg.Execer, tenant uuid.UUID, action auditlog.Action, target string, d Difference) error {
 	_, err := tx.Exec(ctx, RecordSQL, RecordArgs(push.ActorOf(ctx), tenant, action, target, d)...)
 	return err
 }
 
 // QueueRecord adds the statement of an entry to a batch.
-func QueueRecord(b *pgx.Batch, by push.Actor, tenant uuid.UUID, action push.Action, target string, d Difference) {
+func QueueRecord(b *pgx.Batch, by push.Actor, tenant uuid.UUID, action auditlog.Action, target string, d Difference) {
 	b.Queue(RecordSQL, RecordArgs(by, tenant, action, target, d)...)
 }
 
 // RecordArgs returns the arguments of [RecordSQL].
-func RecordArgs(by push.Actor, tenant uuid.UUID, action push.Action, target string, d Difference) []any {
+func RecordArgs(by push.Actor, tenant uuid.UUID, action auditlog.Action, target string, d Difference) []any {
 	return append(ActorArgs(by, tenant), string(action), target, d.Text())
 }
 
@@ -86,12 +87,12 @@ func RecordOnce[T any](
 // AuditLog returns up to limit entries of a tenant from before a position, the newest first. The zero position means
 // the newest entry. A page has fewer entries if they are large or if few match the filter; the list continues at Next
 // all the same.
-func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (page push.LogPage, err error) {
+func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f auditlog.Filter, before auditlog.Position, limit int) (page auditlog.Page, err error) {
 	if f.Until.IsZero() {
 		f.Until = time.Now().Add(pg.ClockGap) // later than any clock
 	}
 	if before.At.IsZero() || before.At.After(f.Until) {
-		before = push.LogPosition{At: f.Until} // the zero id is before all others
+		before = auditlog.Position{At: f.Until} // the zero id is before all others
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		r := logRead{c: c, tenant: tenant, f: f, before: before, limit: limit, left: pg.MaxScanned}
@@ -111,9 +112,9 @@ func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter
 }
 
 // addNames sets the names of keys and users in entries.
-func addNames(ctx context.Context, c pg.Reader, tenant uuid.UUID, entries []push.LogEntry) error {
+func addNames(ctx context.Context, c pg.Reader, tenant uuid.UUID, entries []auditlog.Entry) error {
 	names := map[uuid.UUID]string{}
-	target := func(e *push.LogEntry) (id uuid.UUID) {
+	target := func(e *auditlog.Entry) (id uuid.UUID) {
 		if of := push.ActorType(e.Action.Type()); of == push.ActorKey || of == push.ActorUser {
 			id, _ = uuid.Parse(e.Target)
 		}
@@ -145,12 +146,12 @@ func addNames(ctx context.Context, c pg.Reader, tenant uuid.UUID, entries []push
 type logRead struct {
 	c      pg.Reader
 	tenant uuid.UUID
-	f      push.LogFilter
-	before push.LogPosition
+	f      auditlog.Filter
+	before auditlog.Position
 	limit  int
 	left   int // number of rows that it may still scan
 	bytes  int // size of the page
-	page   push.LogPage
+	page   auditlog.Page
 }
 
 // in reads from tables until the page is full, the scan limit is reached, or no rows are left. more is true in the
@@ -210,7 +211,7 @@ func (r *logRead) collect(rows pgx.Rows) (scanned int, full bool, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var (
-			e    push.LogEntry
+			e    auditlog.Entry
 			fits bool
 		)
 		if err := rows.Scan(&e.ID, &e.At, (*string)(&e.Actor.Type), (*zeronull.UUID)(&e.Actor.ID), &e.Actor.Name, (*string)(&e.Action), &e.Target, (*[]byte)(&e.Difference), &fits); err != nil {
@@ -218,10 +219,10 @@ func (r *logRead) collect(rows pgx.Rows) (scanned int, full bool, err error) {
 		}
 		if fits && (len(r.page.Entries) == r.limit || r.bytes >= pg.MaxPageBytes) {
 			last := r.page.Entries[len(r.page.Entries)-1]
-			r.page.Next = &push.LogPosition{At: last.At, ID: last.ID}
+			r.page.Next = &auditlog.Position{At: last.At, ID: last.ID}
 			return scanned, true, nil
 		}
-		scanned, r.before = scanned+1, push.LogPosition{At: e.At, ID: e.ID}
+		scanned, r.before = scanned+1, auditlog.Position{At: e.At, ID: e.ID}
 		if fits {
 			r.page.Entries = append(r.page.Entries, e)
 			r.bytes += len(e.Difference) + 500

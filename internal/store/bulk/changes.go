@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -101,7 +102,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p bulkchange
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, p.Tenant, push.ActBulkCreate, p.ID.String(), bulkDifference(&p))
+			return auditlogs.Record(ctx, tx, p.Tenant, auditlog.BulkCreate, p.ID.String(), bulkDifference(&p))
 		})
 	})
 	return p, found, err
@@ -175,7 +176,7 @@ func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p b
 			}
 			d := auditlogs.Difference{}
 			d.Show("status", bulkchange.Running, p.Status)
-			return auditlogs.Record(ctx, tx, tenant, push.ActBulkCancel, id.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, auditlog.BulkCancel, id.String(), d)
 		})
 	})
 	return p, err

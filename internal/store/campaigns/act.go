@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/webhook"
@@ -78,7 +79,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			if action == push.CampaignStart {
 				d.Show("audience", nil, p.Size)
 			}
-			auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, action.Acted(), id.String(), d)
+			auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, auditlog.OfCampaign(string(action)), id.String(), d)
 			err = tx.SendBatch(ctx, b).Close()
 			failpoint.Hit(failpoint.CampaignActed)
 			return err

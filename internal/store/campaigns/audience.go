@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -182,7 +183,7 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 			}
 			d := auditlogs.Difference{}
 			d.Show("recipients", old, lines)
-			return auditlogs.Record(ctx, tx, u.By.Tenant, push.ActCampaignAudience, u.Campaign.String(), d)
+			return auditlogs.Record(ctx, tx, u.By.Tenant, auditlog.CampaignAudience, u.Campaign.String(), d)
 		})
 	})
 	return p, err

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -98,7 +99,7 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, p.Tenant, push.ActCampaignCreate, p.ID.String(), campaignChanged(push.Campaign{}, p))
+			return auditlogs.Record(ctx, tx, p.Tenant, auditlog.CampaignCreate, p.ID.String(), campaignChanged(push.Campaign{}, p))
 		})
 	})
 	return p, found, err
@@ -245,7 +246,7 @@ func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, changed push.Ca
 			if len(d) == 0 {
 				return nil
 			}
-			return auditlogs.Record(ctx, tx, by.Tenant, push.ActCampaignChange, p.ID.String(), d)
+			return auditlogs.Record(ctx, tx, by.Tenant, auditlog.CampaignChange, p.ID.String(), d)
 		})
 	})
 	return p, err
@@ -282,7 +283,7 @@ func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 			}
 			d := auditlogs.Difference{}
 			d.Show("name", p.Name, nil)
-			return auditlogs.Record(ctx, tx, tenant, push.ActCampaignDelete, id.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, auditlog.CampaignDelete, id.String(), d)
 		})
 		if earlier > 0 && errors.Is(err, pgx.ErrNoRows) { // an earlier run may have deleted it
 			return nil

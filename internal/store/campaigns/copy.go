@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -159,7 +160,7 @@ func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) erro
 			}
 			d := auditlogs.Difference{}
 			d.Show("copy_of", nil, c.Of)
-			return auditlogs.Record(ctx, tx, c.Tenant, push.ActCampaignCreate, c.ID.String(), d)
+			return auditlogs.Record(ctx, tx, c.Tenant, auditlog.CampaignCreate, c.ID.String(), d)
 		})
 	})
 }

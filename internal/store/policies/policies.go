@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/policy"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/attempts"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -116,14 +116,14 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 
 // recordPolicy adds a change of a tenant's policy to the audit log.
 func recordPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, old, v policy.Version, apply policy.Apply) error {
-	action, d, was, is := push.ActPolicyChange, auditlogs.Difference{}, policy.Document{}, policy.Document{}
+	action, d, was, is := auditlog.PolicyChange, auditlogs.Difference{}, policy.Document{}, policy.Document{}
 	if old.Document != nil {
 		was = *old.Document
 	}
 	if v.Document != nil {
 		is = *v.Document
 	} else {
-		action = push.ActPolicyReset
+		action = auditlog.PolicyReset
 	}
 	d.Show("version", old.Number, v.Number)
 	d.Show("rules", was.Rules, is.Rules)

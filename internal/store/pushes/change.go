@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
@@ -52,7 +53,7 @@ func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Tim
 			sql, key := pg.In(cancelSQL, "{pushes}", pushes.At(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
 			d := auditlogs.Difference{}
 			d.Show("status", push.Scheduled, push.Canceled)
-			args := append([]any{id, key, p.SendAt, pg.ShardsOf(key)}, append(auditlogs.ActorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.Text())...)
+			args := append([]any{id, key, p.SendAt, pg.ShardsOf(key)}, append(auditlogs.ActorArgs(push.ActorOf(ctx), tenant), string(auditlog.PushCancel), d.Text())...)
 			if _, err = c.Exec(ctx, sql, args...); err != nil {
 				return err
 			}
@@ -115,7 +116,7 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []b
 		before, g := &r.existing[0].Push, &granted[i]
 		QueueMove(b, r.Pushes, *before, g)
 		if d := moved(before, &g.Push); len(d) > 0 {
-			auditlogs.QueueRecord(b, push.ActorOf(ctx), g.Push.Tenant, push.ActPushMove, g.Push.ID.String(), d)
+			auditlogs.QueueRecord(b, push.ActorOf(ctx), g.Push.Tenant, auditlog.PushMove, g.Push.ID.String(), d)
 		}
 	}
 	return CommitMoves(ctx, c, b, granted)

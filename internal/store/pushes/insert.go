@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
@@ -59,6 +60,6 @@ func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
 		d := auditlogs.Difference{}
 		d.Show("retry", nil, p.ID)
 		d.Show("send_at", nil, p.SendAt)
-		auditlogs.QueueRecord(b, granted[i].By, p.Tenant, push.ActPushRetry, p.Retry.Of.String(), d)
+		auditlogs.QueueRecord(b, granted[i].By, p.Tenant, auditlog.PushRetry, p.Retry.Of.String(), d)
 	}
 }

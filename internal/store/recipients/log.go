@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -19,18 +20,18 @@ import (
 // removes the recipient from earlier entries.
 
 // BeginImport writes the audit log entry of an import of recipients, before the import stores the first of them.
-func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {
-	none := func(context.Context, pgx.Tx, push.LogPosition) error { return nil }
-	return auditlogs.RecordOnce(ctx, s.db, tenant, collectLogPosition, none, auditlogs.RecordSQL+` RETURNING created_at, id`, auditlogs.RecordArgs(push.ActorOf(ctx), tenant, push.ActRecipientImport, "", nil)...)
+func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error) {
+	none := func(context.Context, pgx.Tx, auditlog.Position) error { return nil }
+	return auditlogs.RecordOnce(ctx, s.db, tenant, collectLogPosition, none, auditlogs.RecordSQL+` RETURNING created_at, id`, auditlogs.RecordArgs(push.ActorOf(ctx), tenant, auditlog.RecipientImport, "", nil)...)
 }
 
-func collectLogPosition(row pgx.CollectableRow) (at push.LogPosition, err error) {
+func collectLogPosition(row pgx.CollectableRow) (at auditlog.Position, err error) {
 	return at, row.Scan(&at.At, &at.ID)
 }
 
 // EndImport adds the numbers of created and updated recipients, and of canceled pushes, to the audit log entry of an
 // import.
-func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error {
+func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error {
 	d := auditlogs.Difference{}
 	d.Show("created", nil, created)
 	d.Show("updated", nil, updated)
@@ -53,7 +54,7 @@ const erasureEntrySQL = `
 func (e *erasure) queueEntry(ctx context.Context, b *pgx.Batch) {
 	since, until := e.db.Layouts.Now()
 	sql := pg.In(erasureEntrySQL, "{audit_log}", e.db.Layouts.Log().All(since.Add(-5*time.Minute-pg.ClockGap), until.Add(pg.ClockGap))...)
-	b.Queue(sql, append([]any{e.entry}, auditlogs.RecordArgs(push.ActorOf(ctx), e.who.Tenant, push.ActRecipientErase, "", nil)...)...)
+	b.Queue(sql, append([]any{e.entry}, auditlogs.RecordArgs(push.ActorOf(ctx), e.who.Tenant, auditlog.RecipientErase, "", nil)...)...)
 }
 
 // eraseLog erases the recipient from audit log entries that were written up to until.

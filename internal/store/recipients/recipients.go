@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -160,7 +161,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		s.attempts.QueueRecheck(b, putOff, func(key int64) { described[slices.Index(keys, key)].Rechecked++ })
 		if d := descriptionDifference(&old, &all[0]); all[0].Log && (described[0].Created || len(d) > 0) {
 			d.Show("canceled", 0, described[0].Pushes)
-			auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActRecipientPut, all[0].Recipient, d)
+			auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, auditlog.RecipientPut, all[0].Recipient, d)
 		}
 		b.Queue(`commit`)
 		return c.SendBatch(ctx, b).Close()

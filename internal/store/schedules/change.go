@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
@@ -70,7 +71,7 @@ func (s *Store) ChangeSchedule(ctx context.Context, n Change) (p push.Schedule, 
 				return err
 			}
 			if len(d) > 0 {
-				auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActScheduleChange, id.String(), d)
+				auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, auditlog.ScheduleChange, id.String(), d)
 			}
 			return tx.SendBatch(ctx, b).Close()
 		})

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
@@ -100,7 +101,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule) (p push.Sched
 			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, p.Tenant, push.ActScheduleCreate, p.ID.String(), scheduleDifference(push.Schedule{}, p))
+			return auditlogs.Record(ctx, tx, p.Tenant, auditlog.ScheduleCreate, p.ID.String(), scheduleDifference(push.Schedule{}, p))
 		})
 	})
 	return p, found, err
@@ -180,7 +181,7 @@ const DeletedSchedule = `deleted_at = clock_timestamp(), next_at = NULL, name = 
 // returns without an error, no occurrence is submitted. SweepSchedules deletes the rows.
 func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error {
 	deleted := func(ctx context.Context, tx pgx.Tx, _ bool) error {
-		return auditlogs.Record(ctx, tx, tenant, push.ActScheduleDelete, id.String(), nil)
+		return auditlogs.Record(ctx, tx, tenant, auditlog.ScheduleDelete, id.String(), nil)
 	}
 	_, err := auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowTo[bool], deleted, `
 		UPDATE schedules SET `+DeletedSchedule+`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
@@ -71,9 +72,9 @@ func (b *Bundle) MustCancel(t testing.TB, p push.Push) {
 }
 
 // Entries returns the entries of the tenant's audit log, the latest first.
-func (b *Bundle) Entries(t *testing.T, f push.LogFilter) []push.LogEntry {
+func (b *Bundle) Entries(t *testing.T, f auditlog.Filter) []auditlog.Entry {
 	t.Helper()
-	page, err := b.AuditLog(t.Context(), b.TenantID, f, push.LogPosition{}, 100)
+	page, err := b.AuditLog(t.Context(), b.TenantID, f, auditlog.Position{}, 100)
 	if err != nil || page.Next != nil {
 		t.Fatal(page.Next, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/webhook"
 )
 
@@ -75,14 +75,14 @@ func deliveryQuery(f webhook.DeliveryFilter, tenant, hook uuid.UUID, before int6
 
 // AddTestDelivery writes a test event, which belongs to no push, for one webhook.
 func (s *Store) AddTestDelivery(ctx context.Context, w webhook.Webhook) (webhook.Delivery, error) {
-	return auditlogs.RecordOnce(ctx, s.db, w.Tenant, collectDelivery, recordDelivery(push.ActWebhookTest, w), `
+	return auditlogs.RecordOnce(ctx, s.db, w.Tenant, collectDelivery, recordDelivery(auditlog.WebhookTest, w), `
 		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
 		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
 		RETURNING `+deliveryColumns, w.ID, w.Tenant, string(webhook.EventTest))
 }
 
 // recordDelivery returns a function that adds a delivery of a webhook to the audit log.
-func recordDelivery(action push.Action, w webhook.Webhook) func(ctx context.Context, tx pgx.Tx, one webhook.Delivery) error {
+func recordDelivery(action auditlog.Action, w webhook.Webhook) func(ctx context.Context, tx pgx.Tx, one webhook.Delivery) error {
 	return func(ctx context.Context, tx pgx.Tx, one webhook.Delivery) error {
 		d := auditlogs.Difference{}
 		d.Show("delivery", nil, one.ID)
@@ -93,7 +93,7 @@ func recordDelivery(action push.Action, w webhook.Webhook) func(ctx context.Cont
 // Replay sends a delivery of the webhook again, with a full number of attempts. A waiting delivery is sent now. A
 // delivery that is being sent stays unchanged.
 func (s *Store) Replay(ctx context.Context, tenant, hook, id uuid.UUID) (webhook.Delivery, error) {
-	return auditlogs.RecordOnce(ctx, s.db, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, webhook.Webhook{ID: hook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, hook, id)
+	return auditlogs.RecordOnce(ctx, s.db, tenant, collectDelivery, recordDelivery(auditlog.WebhookReplay, webhook.Webhook{ID: hook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, hook, id)
 }
 
 // replaySQL makes deliveries of a webhook due now, unless they are being sent.
@@ -120,7 +120,7 @@ func (s *Store) ReplayFailed(ctx context.Context, tenant, hook uuid.UUID, since 
 			d := auditlogs.Difference{}
 			d.Show("since", nil, since)
 			d.Show("deliveries", nil, n)
-			return auditlogs.Record(ctx, tx, tenant, push.ActWebhookReplay, hook.String(), d)
+			return auditlogs.Record(ctx, tx, tenant, auditlog.WebhookReplay, hook.String(), d)
 		})
 	})
 	return n, err

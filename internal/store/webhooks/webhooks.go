@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -61,7 +61,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w webhook.Webhook, secret str
 			d := auditlogs.Difference{}
 			d.Show("host", nil, hostOf(w.URL))
 			d.Show("events", nil, w.Events)
-			return recordWebhook(push.ActWebhookCreate, d)(ctx, tx, w)
+			return recordWebhook(auditlog.WebhookCreate, d)(ctx, tx, w)
 		})
 	})
 	if err != nil {
@@ -85,7 +85,7 @@ func hostOf(address string) string {
 }
 
 // recordWebhook returns a function that adds an action on a webhook to the audit log.
-func recordWebhook(action push.Action, d auditlogs.Difference) func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
+func recordWebhook(action auditlog.Action, d auditlogs.Difference) func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
 	return func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
 		return auditlogs.Record(ctx, tx, w.Tenant, action, w.ID.String(), d)
 	}
@@ -117,7 +117,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 	deleted := func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
 		d := auditlogs.Difference{}
 		d.Show("host", hostOf(w.URL), nil)
-		return recordWebhook(push.ActWebhookDelete, d)(ctx, tx, w)
+		return recordWebhook(auditlog.WebhookDelete, d)(ctx, tx, w)
 	}
 	_, err := auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], deleted, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
@@ -128,7 +128,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 // EnableWebhook switches a webhook on again and resets its failures. Deliveries that have waited since it was
 // switched off are sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (webhook.Webhook, error) {
-	return auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
+	return auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], recordWebhook(auditlog.WebhookEnable, nil), `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 }
@@ -158,7 +158,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 		if w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[webhook.Webhook]); err != nil {
 			return err
 		}
-		return recordWebhook(push.ActWebhookRotateSecret, d)(ctx, tx, w)
+		return recordWebhook(auditlog.WebhookRotateSecret, d)(ctx, tx, w)
 	}
 	_, err = auditlogs.RecordOnce(ctx, s.db, tenant, pgx.RowTo[[]byte], rotated,
 		`SELECT secret FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, id, tenant)
