@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -43,10 +43,10 @@ type lab struct {
 	options
 	report     *report
 	servers    *testenv.Servers
-	postgres   *pgx.Conn     // for statements outside of any system's database
-	redis      *redis.Client // for statements about the server as a whole
-	dir        string        // temporary
-	self       string        // path of this program
+	postgres   *pgx.Conn          // for statements outside of any system's database
+	redis      redisclient.Client // for statements about the server as a whole
+	dir        string             // temporary
+	self       string             // path of this program
 	running    []*process.Process
 	sampler    int           // Postgres' process that answers what its other ones work on; 0: none
 	settleTime time.Duration // left for waiting until strangers are quiet

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -61,7 +62,7 @@ func measureLimits(l *lab) {
 }
 
 // limiters are ours and theirs.
-func limiters(rdb *redis.Client) ([]limiter, error) {
+func limiters(rdb redisclient.Client) ([]limiter, error) {
 	var all []limiter
 	ours := ratelimit.New(rdb, ratelimit.Config{Config: redisscript.Config{Timeout: 5 * time.Second}})
 	for _, a := range ratelimit.Algorithms {
@@ -79,7 +80,7 @@ func limiters(rdb *redis.Client) ([]limiter, error) {
 		_, err := rate.Allow(ctx, subject, redis_rate.Limit{Rate: limitRate, Burst: limitRate, Period: time.Second})
 		return err
 	}})
-	store, err := goredisstore.NewCtx(rdb, "throttled:")
+	store, err := goredisstore.NewCtx(rdb.(redis.UniversalClient), "throttled:")
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // naiveService takes pushes.
 type naiveService struct {
 	db    *pgxpool.Pool
-	rdb   *redis.Client
+	rdb   redisclient.Client
 	tasks *asynq.Client
 }
 
@@ -35,7 +36,7 @@ func openNaiveDatabase(t testenv.T) *pgxpool.Pool {
 // runNaiveService is the process of the naive HTTP server.
 func runNaiveService(t testenv.T) {
 	rdb := openRedis(t, os.Getenv("REDIS_URL"), naiveRedis)
-	s := &naiveService{db: openNaiveDatabase(t), rdb: rdb, tasks: asynq.NewClientFromRedisClient(rdb)}
+	s := &naiveService{db: openNaiveDatabase(t), rdb: rdb, tasks: asynq.NewClientFromRedisClient(rdb.(redis.UniversalClient))}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/pushes", s.submit)
 	server := &http.Server{Addr: os.Getenv("ADDR"), Handler: mux, ReadHeaderTimeout: 5 * time.Second}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -34,7 +35,7 @@ func runNaiveWorker(t testenv.T) {
 
 // runAsynq calls a handler for each task of asynq, until the process ends.
 func runAsynq(t testenv.T, handle asynq.HandlerFunc) {
-	server := asynq.NewServerFromRedisClient(openRedis(t, os.Getenv("REDIS_URL"), naiveRedis), asynqConfig())
+	server := asynq.NewServerFromRedisClient(openRedis(t, os.Getenv("REDIS_URL"), naiveRedis).(redis.UniversalClient), asynqConfig())
 	testenv.Check(t, server.Start(handle))
 	t.Cleanup(server.Shutdown)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -44,7 +45,7 @@ func (l noop) drain(n int, at time.Time) (calls []arrival, cpu usage) {
 
 // enqueue adds tasks with the size of our wake-ups.
 func (l noop) enqueue(redisURL string, n int, at time.Time) {
-	client := asynq.NewClientFromRedisClient(testenv.RedisClient(l, redisURL))
+	client := asynq.NewClientFromRedisClient(testenv.RedisClient(l, redisURL).(redis.UniversalClient))
 	g, ctx := errgroup.WithContext(l.Context())
 	g.SetLimit(16)
 	for range n {

@@ -6,12 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func openRedis(t testenv.T, url string, connections int) *redis.Client {
+func openRedis(t testenv.T, url string, connections int) redisclient.Client {
 	return testenv.RedisClient(t, url+"?pool_size="+strconv.Itoa(connections))
 }
 

@@ -7,10 +7,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/devstack"
@@ -176,7 +176,7 @@ func outerFaults(b *bundle) []fault {
 }
 
 // strayWakeUps puts wake-ups into the queue that no worker should follow.
-func strayWakeUps(ctx context.Context, database string, client *redis.Client) error {
+func strayWakeUps(ctx context.Context, database string, client redisclient.Client) error {
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {
 		return nil // which is down: another time

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -31,7 +31,7 @@ delivery: {lease: 2m, arm_lease: 2s, redis_patience: 1s, horizon: 30s}
 type ownRedis struct {
 	t *testing.T
 	*devstack.Server
-	rdb *redis.Client
+	rdb redisclient.Client
 }
 
 func newOwnRedis(t *testing.T) *ownRedis {

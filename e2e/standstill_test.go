@@ -11,25 +11,27 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // standstill is something that stops the queue, although Redis works.
 type standstill struct {
 	name  string
 	redis string // its state in /readyz
-	begin func(t *testing.T, rdb *redis.Client, queues []string)
-	end   func(t *testing.T, rdb *redis.Client, queues []string)
+	begin func(t *testing.T, rdb redisclient.Client, queues []string)
+	end   func(t *testing.T, rdb redisclient.Client, queues []string)
 }
 
 var standstills = []standstill{
 	{
 		name: "paused", redis: "queue_broken",
-		begin: func(t *testing.T, rdb *redis.Client, queues []string) {
+		begin: func(t *testing.T, rdb redisclient.Client, queues []string) {
 			for _, q := range queues {
 				rdb.Set(t.Context(), "asynq:{"+q+"}:paused", 1, 0)
 			}
 		},
-		end: func(t *testing.T, rdb *redis.Client, queues []string) {
+		end: func(t *testing.T, rdb redisclient.Client, queues []string) {
 			for _, q := range queues {
 				rdb.Del(t.Context(), "asynq:{"+q+"}:paused")
 			}
@@ -37,13 +39,13 @@ var standstills = []standstill{
 	},
 	{
 		name: "a key of the wrong type", redis: "queue_broken",
-		begin: func(t *testing.T, rdb *redis.Client, queues []string) {
+		begin: func(t *testing.T, rdb redisclient.Client, queues []string) {
 			for _, q := range queues {
 				rdb.Del(t.Context(), "asynq:{"+q+"}:pending")
 				rdb.Set(t.Context(), "asynq:{"+q+"}:pending", "what is this?", 0)
 			}
 		},
-		end: func(t *testing.T, rdb *redis.Client, queues []string) {
+		end: func(t *testing.T, rdb redisclient.Client, queues []string) {
 			for _, q := range queues {
 				rdb.Del(t.Context(), "asynq:{"+q+"}:pending")
 			}
@@ -51,12 +53,12 @@ var standstills = []standstill{
 	},
 	{
 		name: "wake-ups vanish", redis: "ok", // as if workers of another system took them
-		begin: func(t *testing.T, rdb *redis.Client, queues []string) {
+		begin: func(t *testing.T, rdb redisclient.Client, queues []string) {
 			for _, q := range queues {
 				rdb.Del(t.Context(), "asynq:{"+q+"}:scheduled", "asynq:{"+q+"}:pending")
 			}
 		},
-		end: func(*testing.T, *redis.Client, []string) {},
+		end: func(*testing.T, redisclient.Client, []string) {},
 	},
 }
 
@@ -126,7 +128,7 @@ func TestStandstill_ForeignWorkers(t *testing.T) {
 	for _, q := range r.rdb.SMembers(t.Context(), "asynq:queues").Val() {
 		queues[q] = 1
 	}
-	thief := asynq.NewServerFromRedisClient(r.rdb, asynq.Config{Queues: queues, Concurrency: 8, TaskCheckInterval: 10 * time.Millisecond,
+	thief := asynq.NewServerFromRedisClient(r.rdb.(redis.UniversalClient), asynq.Config{Queues: queues, Concurrency: 8, TaskCheckInterval: 10 * time.Millisecond,
 		DelayedTaskCheckInterval: 10 * time.Millisecond, LogLevel: asynq.FatalLevel})
 	stolen := make(chan struct{}, 10_000)
 	if err := thief.Start(asynq.HandlerFunc(func(_ context.Context, _ *asynq.Task) error { stolen <- struct{}{}; return nil })); err != nil {

@@ -170,3 +170,27 @@ func short(folder string) string {
 	}
 	return parts[0]
 }
+
+// TestRedisClients: programs name go-redis' clients and options only where they open a client, or pass it to asynq. Each
+// other package that names them takes seconds longer to compile.
+func TestRedisClients(t *testing.T) {
+	named := regexp.MustCompile(`redis\.(Client|ClusterClient|UniversalClient|Options|UniversalOptions|PubSub|ParseURL|New(Universal|Cluster)?Client)\b`)
+	found := map[string]bool{}
+	for _, folder := range []string{".", "../cmd", "../chaos"} {
+		if err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := os.ReadFile(path)
+			if named.Match(source) {
+				found[filepath.Dir(path)] = true
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := slices.Sorted(maps.Keys(found)), []string{"queue", "redisclient"}; !slices.Equal(got, want) {
+		t.Errorf("%v name clients of go-redis, want %v: use redisclient.Client, or redis.Cmdable", got, want)
+	}
+}

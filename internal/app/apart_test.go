@@ -10,20 +10,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestRedisClients_Apart: when Redis fails for one part, the others go on: limits of tenants are decided, callers are
 // limited, and the cache answers. On a busy machine an exchange may be too slow, but not each of several.
 func TestRedisClients_Apart(t *testing.T) {
-	for name, client := range map[string]func(redisClients) redis.UniversalClient{
+	for name, client := range map[string]func(redisClients) redisclient.Client{
 		"none":          nil,
-		"tenant limits": func(c redisClients) redis.UniversalClient { return c.tenantLimits },
-		"caller limits": func(c redisClients) redis.UniversalClient { return c.callerLimits },
-		"cache":         func(c redisClients) redis.UniversalClient { return c.cache },
-		"queue":         func(c redisClients) redis.UniversalClient { return c.queue },
+		"tenant limits": func(c redisClients) redisclient.Client { return c.tenantLimits },
+		"caller limits": func(c redisClients) redisclient.Client { return c.callerLimits },
+		"cache":         func(c redisClients) redisclient.Client { return c.cache },
+		"queue":         func(c redisClients) redisclient.Client { return c.queue },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
@@ -42,7 +43,7 @@ func checkRedis(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	redis.SetLogger(redisLog{slog.New(slog.DiscardHandler)}) // the error contains the message
-	client := redis.NewUniversalClient(o)
+	client := redisclient.Open(o)
 	defer client.Close()
 	q := queue.New(client, cfg.Delivery.Queues, func() (string, bool) { return "", false })
 	if err := q.Works(ctx); err != nil {

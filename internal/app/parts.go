@@ -10,14 +10,13 @@ import (
 	"net"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // redisClients are the clients of one process, for one server, for a cluster, or for the master that sentinels name. Each
 // part has its own: if all connections of one part are in use, the other parts do not wait.
-type redisClients struct{ queue, cache, callerLimits, tenantLimits, pace redis.UniversalClient }
+type redisClients struct{ queue, cache, callerLimits, tenantLimits, pace redisclient.Client }
 
 // fewConnections are enough for parts that gather their calls.
 const fewConnections = 16
@@ -27,11 +26,11 @@ func openRedis(url config.Secret, connections int) (c redisClients, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.queue = redis.NewUniversalClient(o)
-	for _, part := range []*redis.UniversalClient{&c.cache, &c.callerLimits, &c.tenantLimits, &c.pace} {
-		few := *o
+	c.queue = redisclient.Open(o)
+	for _, part := range []*redisclient.Client{&c.cache, &c.callerLimits, &c.tenantLimits, &c.pace} {
+		few := o
 		few.PoolSize = min(o.PoolSize, fewConnections)
-		*part = redis.NewUniversalClient(&few)
+		*part = redisclient.Open(few)
 	}
 	return c, nil
 }
@@ -41,15 +40,15 @@ func (c redisClients) close() error {
 }
 
 // redisOptions parses REDIS_URL. The client gives up quickly, because every part can work without Redis.
-func redisOptions(url config.Secret, connections int) (*redis.UniversalOptions, error) {
+func redisOptions(url config.Secret, connections int) (redisclient.Options, error) {
 	servers, err := config.ParseRedisURL(url)
 	if err != nil {
-		return nil, err
+		return redisclient.Options{}, err
 	}
-	return &redis.UniversalOptions{
-		Addrs: servers.Addrs, DB: servers.Database, IsClusterMode: servers.Cluster, MasterName: servers.Master,
+	return redisclient.Options{
+		Addrs: servers.Addrs, DB: servers.Database, Cluster: servers.Cluster, Master: servers.Master,
 		Username: servers.Username, Password: servers.Password, SentinelUsername: servers.SentinelUsername, SentinelPassword: servers.SentinelPassword,
-		TLSConfig:   redisTLS(servers),
+		TLS:         redisTLS(servers),
 		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second, PoolTimeout: time.Second,
 		DialerRetries: 1, MaxRetries: 1, PoolSize: cmp.Or(connections, 64), ContextTimeoutEnabled: true, // a DialerRetries of 1 means one attempt
 	}, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -32,7 +33,7 @@ func TestRedisOptions(t *testing.T) {
 			t.Errorf("%s: %v", row.url, err)
 			continue
 		}
-		if o.Username != row.user || o.Password != row.password || len(o.Addrs) != row.addrs || (o.TLSConfig != nil) != row.tls {
+		if o.Username != row.user || o.Password != row.password || len(o.Addrs) != row.addrs || (o.TLS != nil) != row.tls {
 			t.Errorf("%s: %+v", row.url, o)
 		}
 	}
@@ -45,7 +46,7 @@ func TestRedisClients_Sizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, part := range []redis.UniversalClient{c.queue, c.cache, c.callerLimits, c.tenantLimits, c.pace} {
+		for i, part := range []redisclient.Client{c.queue, c.cache, c.callerLimits, c.tenantLimits, c.pace} {
 			if got := part.(*redis.Client).Options().PoolSize; got != want[min(i, 1)] {
 				t.Errorf("%d: part %d has %d", connections, i, got)
 			}
@@ -68,7 +69,7 @@ func TestRedisClients_Kinds(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", string(url), err)
 		}
-		for _, part := range []redis.UniversalClient{c.queue, c.cache, c.callerLimits, c.tenantLimits, c.pace} {
+		for _, part := range []redisclient.Client{c.queue, c.cache, c.callerLimits, c.tenantLimits, c.pace} {
 			if got := fmt.Sprintf("%T", part); got != want {
 				t.Errorf("%s: %s", string(url), got)
 			}
@@ -86,11 +87,11 @@ func TestRedisTLS(t *testing.T) {
 		"rediss://h:1": "h", "rediss-cluster://h": "h", "rediss://h:1,rediss://i:1": "h", "rediss-sentinel://h?master=m": "",
 	} {
 		o, err := redisOptions(url, 0)
-		if err != nil || o.TLSConfig == nil || o.TLSConfig.ServerName != want || o.TLSConfig.InsecureSkipVerify {
+		if err != nil || o.TLS == nil || o.TLS.ServerName != want || o.TLS.InsecureSkipVerify {
 			t.Errorf("%s: %+v, %v", string(url), o, err)
 		}
 	}
-	if o, err := redisOptions("rediss-sentinel://h?master=m&skip_verify=true", 0); err != nil || !o.TLSConfig.InsecureSkipVerify {
+	if o, err := redisOptions("rediss-sentinel://h?master=m&skip_verify=true", 0); err != nil || !o.TLS.InsecureSkipVerify {
 		t.Errorf("skip_verify: %+v, %v", o, err)
 	}
 }

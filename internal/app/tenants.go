@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -26,7 +27,7 @@ func ForgetTenant(ctx context.Context, url config.Secret, st *store.Store, tenan
 	if err != nil {
 		return 0, err
 	}
-	client := redis.NewUniversalClient(o)
+	client := redisclient.Open(o)
 	defer client.Close()
 	some := func(ctx context.Context, c redis.Cmdable) error {
 		found := c.Scan(ctx, 0, prefix+"{"+tenant.String()+":*", 1000).Iterator()
@@ -38,12 +39,7 @@ func ForgetTenant(ctx context.Context, url config.Secret, st *store.Store, tenan
 		}
 		return found.Err()
 	}
-	if cluster, ok := client.(*redis.ClusterClient); ok {
-		err = cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return some(ctx, c) })
-	} else {
-		err = some(ctx, client)
-	}
-	if err != nil {
+	if err := redisclient.ForEachMaster(ctx, client, some); err != nil {
 		return keys, fmt.Errorf("redis: %w", err)
 	}
 	return keys, nil

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/apikey"
@@ -31,6 +30,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -48,7 +48,7 @@ type bundle struct {
 	key     string
 	api     *client.Client // with the tenant's key
 	handler http.Handler   // the API
-	rdb     *redis.Client
+	rdb     redisclient.Client
 	console http.Handler
 	who     *signedIn
 	cookies map[string]string

@@ -19,6 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -48,11 +49,11 @@ func (c counting) Take(ctx context.Context, channel string, s pace.Speed, wanted
 func setupWorkers(t *testing.T, workers int, speed pace.Speed, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
 	url := testenv.Redis(t)
-	return setupWorkersOn(t, workers, speed, func() *redis.Client { return testenv.RedisClient(t, url) }, options...)
+	return setupWorkersOn(t, workers, speed, func() redisclient.Client { return testenv.RedisClient(t, url) }, options...)
 }
 
 // setupWorkersOn starts workers with clients of a Redis.
-func setupWorkersOn(t *testing.T, workers int, speed pace.Speed, client func() *redis.Client, options ...func(*delivery.Config)) *workersBundle {
+func setupWorkersOn(t *testing.T, workers int, speed pace.Speed, client func() redisclient.Client, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
 	f := &workersBundle{bundle: setup(t, nil), sms: &provider{}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -364,8 +365,8 @@ func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	f := setupWorkersOn(t, 3, pace.PerSpan(20, time.Second, 1), func() *redis.Client {
-		return testenv.RedisClient(t, server.URL, func(o *redis.Options) {
+	f := setupWorkersOn(t, 3, pace.PerSpan(20, time.Second, 1), func() redisclient.Client {
+		return testenv.RedisClient(t, server.URL, func(o *redisclient.Options) {
 			o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
 		})
 	})

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 func TestThrowAway_Removed(t *testing.T) {
@@ -124,12 +125,12 @@ func asksForPassword(t *testing.T, s *Stack) {
 	if _, err := pgx.ConnectConfig(t.Context(), config); err == nil || !strings.Contains(err.Error(), "28P01") {
 		t.Errorf("Postgres with a wrong password: %v", err)
 	}
-	o, err := redis.ParseURL(s.Redis.URL)
+	o, err := redisclient.ParseURL(s.Redis.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Password = ""
-	c := redis.NewClient(o)
+	c := redisclient.Open(o)
 	defer c.Close()
 	if err := c.Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
 		t.Errorf("Redis without a password: %v", err)

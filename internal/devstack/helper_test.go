@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // helperVariable makes the test binary a program that starts a Stack: a process that a test can kill, or run as another
@@ -130,7 +131,7 @@ func tryQuery(ctx context.Context, url, sql string) (any, error) {
 	return value, rows.Err()
 }
 
-func client(t *testing.T, url string) *redis.Client {
+func client(t *testing.T, url string) redisclient.Client {
 	t.Helper()
 	c, err := redisClient(t.Context(), url)
 	if err != nil {
@@ -140,7 +141,7 @@ func client(t *testing.T, url string) *redis.Client {
 	return c
 }
 
-func setting(t *testing.T, c *redis.Client, name string) string {
+func setting(t *testing.T, c redisclient.Client, name string) string {
 	t.Helper()
 	v, err := c.ConfigGet(t.Context(), name).Result()
 	if err != nil {

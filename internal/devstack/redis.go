@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // PrivateIndexes is the number of indexes of our throw-away Redis: enough for one per test.
@@ -113,13 +113,13 @@ func redisAnswers(ctx context.Context, url string, pid int) error {
 // redisClient is for a few commands only: no retries, no pool to speak of. It
 // connects once by itself first, since go-redis logs what it cannot reach,
 // and here that is an ordinary answer.
-func redisClient(ctx context.Context, url string) (*redis.Client, error) {
-	o, err := redis.ParseURL(url)
+func redisClient(ctx context.Context, url string) (redisclient.Client, error) {
+	o, err := redisclient.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}
 	dialer := net.Dialer{Timeout: 5 * time.Second}
-	conn, err := dialer.DialContext(ctx, o.Network, o.Addr)
+	conn, err := dialer.DialContext(ctx, "tcp", o.Addrs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func redisClient(ctx context.Context, url string) (*redis.Client, error) {
 	o.PoolSize = 1
 	o.DisableIdentity = true
 	o.ContextTimeoutEnabled = true
-	return redis.NewClient(o), nil
+	return redisclient.Open(o), nil
 }
 
 // startMiniredis runs a stand-in for Redis inside this process. Its clock for

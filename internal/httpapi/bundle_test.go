@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/bulk"
@@ -25,6 +24,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -48,7 +48,7 @@ type bundle struct {
 	t       *testing.T
 	url     string // of the database
 	alone   bool   // it has no others' rows
-	rdb     *redis.Client
+	rdb     redisclient.Client
 	store   *store.Store
 	api     http.Handler
 	cfg     Config            // of api

@@ -16,10 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -239,7 +238,7 @@ func TestCallerLimits_PassWithoutRedis(t *testing.T) {
 	b := setup(t)
 	var skipped atomic.Int64
 	var dials atomic.Int64
-	away := redis.NewClient(&redis.Options{MaxRetries: -1, DialerRetries: 1, Dialer: func(context.Context, string, string) (net.Conn, error) {
+	away := redisclient.Open(redisclient.Options{MaxRetries: -1, DialerRetries: 1, Dialer: func(context.Context, string, string) (net.Conn, error) {
 		dials.Add(1)
 		return nil, syscall.ECONNREFUSED
 	}})

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -64,8 +63,8 @@ func noPostgres(f *testing.F) *store.Store {
 	return st
 }
 
-func deadRedis(f *testing.F) *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialTimeout: time.Millisecond, DialerRetries: 1})
+func deadRedis(f *testing.F) redisclient.Client {
+	rdb := redisclient.Open(redisclient.Options{Addrs: []string{"127.0.0.1:1"}, MaxRetries: -1, DialTimeout: time.Millisecond, DialerRetries: 1})
 	f.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }

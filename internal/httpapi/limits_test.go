@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/httpapi/limits"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -100,7 +99,7 @@ func TestTake_Concurrent(t *testing.T) {
 // TestTake_WithoutRedis: without Redis, the answer is a 503.
 func TestTake_WithoutRedis(t *testing.T) {
 	server := testenv.OwnRedis(t)
-	rdb := testenv.RedisClient(t, server.URL, func(o *redis.Options) { o.MaxRetries, o.ContextTimeoutEnabled = -1, true })
+	rdb := testenv.RedisClient(t, server.URL, func(o *redisclient.Options) { o.MaxRetries, o.ContextTimeoutEnabled = -1, true })
 	if err := server.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +150,7 @@ func TestTake_Keys(t *testing.T) {
 // TestTake_Cluster: keys with one tag are decided together; others are not even asked about, and the advice is to
 // give them one.
 func TestTake_Cluster(t *testing.T) {
-	cluster := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
+	cluster := redisclient.Open(redisclient.Options{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = cluster.Close() })
 	h := New(nil, everything{}, Config{Limiter: ratelimit.New(cluster, ratelimit.Config{Config: redisscript.Config{Timeout: time.Minute}})})
 	send := func(path, key, first, second string) reply {

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // bundle runs the scripts on a real Redis, with a clock that the test sets. All else of them is what programs run.
 type bundle struct {
 	t    *testing.T
-	rdb  *redis.Client
+	rdb  redisclient.Client
 	real time.Duration // that passed
 	back time.Duration // how far the clock jumped back
 	runs time.Duration // since Redis was started; 0: for long

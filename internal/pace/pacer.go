@@ -7,8 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -60,7 +59,7 @@ var (
 
 // New returns a pacer for a worker of an installation. The worker's name must be unique. It reports every failure of
 // Redis to failed.
-func New(rdb redis.UniversalClient, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
+func New(rdb redisclient.Client, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
 	return &Pacer{
 		redis:  redisscript.New(rdb, "pace", redisscript.Config{Installation: owner, OnError: failed, FirstCooldown: doubt, Cooldown: rest}),
 		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{}, unpublished: map[pausing]time.Time{},

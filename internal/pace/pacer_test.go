@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/pace"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -25,15 +25,15 @@ func TestMain(m *testing.M) {
 // acme and other are tenants.
 var acme, other = uuid.New(), uuid.UUID{0xff, 15: 0xfe} // whose numbers are negative
 
-func client(t *testing.T, url string) *redis.Client {
+func client(t *testing.T, url string) redisclient.Client {
 	t.Helper()
-	return testenv.RedisClient(t, url, func(o *redis.Options) {
+	return testenv.RedisClient(t, url, func(o *redisclient.Options) {
 		o.DialTimeout, o.MaxRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, true
 	})
 }
 
 // worker is one that must not meet an error, but that a busy machine is slow.
-func worker(t *testing.T, rdb *redis.Client, name string) *pace.Pacer {
+func worker(t *testing.T, rdb redisclient.Client, name string) *pace.Pacer {
 	return pace.New(rdb, nil, name, func(err error) {
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
@@ -49,7 +49,7 @@ func watch(t *testing.T, p *pace.Pacer) {
 }
 
 // ready waits until a Redis that was started a moment ago gives slots of such a channel.
-func ready(t *testing.T, rdb *redis.Client, s pace.Speed) {
+func ready(t *testing.T, rdb redisclient.Client, s pace.Speed) {
 	t.Helper()
 	p := worker(t, rdb, "ready")
 	for slots := 0; slots == 0; {

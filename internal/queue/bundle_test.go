@@ -13,6 +13,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -27,15 +28,15 @@ func TestMain(m *testing.M) {
 }
 
 // client connects as the programs do, but for its patience with a busy machine.
-func client(t testing.TB, url string) *redis.Client {
+func client(t testing.TB, url string) redisclient.Client {
 	t.Helper()
 	return patient(t, url, time.Minute)
 }
 
 // patient returns a client as the programs use it, with a time-out of d.
-func patient(t testing.TB, url string, d time.Duration) *redis.Client {
+func patient(t testing.TB, url string, d time.Duration) redisclient.Client {
 	t.Helper()
-	return testenv.RedisClient(t, url, func(o *redis.Options) {
+	return testenv.RedisClient(t, url, func(o *redisclient.Options) {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = d, d, d, 1, true
 	})
 }
@@ -52,9 +53,9 @@ func wakeUp(in time.Duration) push.WakeUp {
 }
 
 // armed returns the wake-up that asynq has under an id.
-func armed(t testing.TB, rdb *redis.Client, name, id string) push.WakeUp {
+func armed(t testing.TB, rdb redisclient.Client, name, id string) push.WakeUp {
 	t.Helper()
-	task, err := asynq.NewInspectorFromRedisClient(rdb).GetTaskInfo(name, id)
+	task, err := asynq.NewInspectorFromRedisClient(rdb.(redis.UniversalClient)).GetTaskInfo(name, id)
 	if err != nil {
 		t.Fatal(err)
 	}

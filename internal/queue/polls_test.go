@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -89,7 +88,7 @@ func comparedFleets(t *testing.T) string {
 }
 
 // begun returns the number of registered workers.
-func begun(t *testing.T, rdb *redis.Client) int {
+func begun(t *testing.T, rdb redisclient.Client) int {
 	t.Helper()
 	n, err := rdb.ZCard(t.Context(), "asynq:servers").Result()
 	testenv.Check(t, err)
@@ -132,7 +131,7 @@ func TestServe_FleetGrows(t *testing.T) {
 }
 
 // calls returns how often a Redis has run a command.
-func calls(t *testing.T, rdb *redis.Client, command string) (n int) {
+func calls(t *testing.T, rdb redisclient.Client, command string) (n int) {
 	t.Helper()
 	stats, err := rdb.Info(t.Context(), "commandstats").Result()
 	testenv.Check(t, err)

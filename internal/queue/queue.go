@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -36,9 +37,9 @@ const (
 
 // Queue puts wake-ups into asynq. It is safe for concurrent use.
 type Queue struct {
-	rdb       redis.UniversalClient
-	client    *asynq.Client
-	inspector *asynq.Inspector
+	rdb       redisclient.Client
+	put       func(ctx context.Context, payload []byte, o ...asynq.Option) error // a new task
+	inspector inspector
 	queues    int
 	owner     redisscript.Installation
 	known     atomic.Pointer[[]string] // names
@@ -47,11 +48,25 @@ type Queue struct {
 	probing   *redisscript.Runner
 }
 
+// inspector is an [asynq.Inspector]. No field has a type of asynq that contains a client of go-redis: every package that
+// names a Queue would compile that, see package redisclient.
+type inspector interface {
+	Queues() ([]string, error)
+	GetQueueInfo(name string) (*asynq.QueueInfo, error)
+	GetTaskInfo(name, id string) (*asynq.TaskInfo, error)
+}
+
 // New returns a queue that is spread over a number of asynq queues by lane, because one asynq queue lives on one node
 // of a cluster. The queues of other installations are not touched. The caller closes rdb, after everything else.
-func New(rdb redis.UniversalClient, queues int, owner redisscript.Installation) *Queue {
+func New(rdb redisclient.Client, queues int, owner redisscript.Installation) *Queue {
+	shared := rdb.(redis.UniversalClient)
+	client := asynq.NewClientFromRedisClient(shared)
+	put := func(ctx context.Context, payload []byte, o ...asynq.Option) error {
+		_, err := client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), o...)
+		return err
+	}
 	return &Queue{
-		rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), queues: queues, owner: owner,
+		rdb: rdb, put: put, inspector: asynq.NewInspectorFromRedisClient(shared), queues: queues, owner: owner,
 		arming:  redisscript.New(rdb, "arm", redisscript.Config{}),
 		probing: redisscript.New(rdb, "probe", redisscript.Config{Timeout: 2 * time.Second}),
 	}
@@ -137,9 +152,8 @@ func (q *Queue) arm(ctx context.Context, w push.WakeUp) error {
 }
 
 func (q *Queue) enqueue(ctx context.Context, name string, w push.WakeUp, payload []byte, id string) error {
-	_, err := q.client.EnqueueContext(ctx, asynq.NewTask(taskType, payload), asynq.TaskID(id), asynq.Queue(name),
-		asynq.ProcessAt(wakeAt(w, time.Now()).Add(-ahead)), asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
-	return err
+	return q.put(ctx, payload, asynq.TaskID(id), asynq.Queue(name), asynq.ProcessAt(wakeAt(w, time.Now()).Add(-ahead)),
+		asynq.Timeout(10*time.Minute), asynq.MaxRetry(math.MaxInt32))
 }
 
 // wakes reports whether the wake-up in the queue will wake a worker in time, and has not done so yet. An active wake-up

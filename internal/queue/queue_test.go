@@ -19,6 +19,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -110,7 +111,7 @@ func TestServe_PreviousRelease(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	q := queue.New(rdb, 1, nil)
-	old := asynq.NewClientFromRedisClient(rdb)
+	old := asynq.NewClientFromRedisClient(rdb.(redis.UniversalClient))
 	for _, name := range []string{"push-0", "push-0-bulk"} {
 		if _, err := old.Enqueue(asynq.NewTask("push:wake", []byte(`{"Push":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","Gen":1}`)), asynq.Queue(name)); err != nil {
 			t.Fatal(err)
@@ -190,7 +191,7 @@ func TestServe_MalformedWakeUp(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	q := queue.New(rdb, 1, nil)
-	if _, err := asynq.NewClientFromRedisClient(rdb).Enqueue(asynq.NewTask("push:wake", []byte("?")), asynq.Queue("push-lane0")); err != nil {
+	if _, err := asynq.NewClientFromRedisClient(rdb.(redis.UniversalClient)).Enqueue(asynq.NewTask("push:wake", []byte("?")), asynq.Queue("push-lane0")); err != nil {
 		t.Fatal(err)
 	}
 	arrived := make(chan push.WakeUp, 10)
@@ -245,7 +246,7 @@ func (c silentConn) Write(b []byte) (int, error) {
 func TestServe_EndsDespiteSilence(t *testing.T) {
 	t.Parallel()
 	url := testenv.Redis(t)
-	q := queue.New(testenv.RedisClient(t, url, func(o *redis.Options) {
+	q := queue.New(testenv.RedisClient(t, url, func(o *redisclient.Options) {
 		o.DialTimeout, o.ReadTimeout, o.MaxRetries = time.Second, time.Second, -1
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)

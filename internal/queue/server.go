@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -68,7 +69,7 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 	var stopping sync.WaitGroup
 	stop := func(s *asynq.Server) { stopping.Go(func() { shutDown(s, &running, cfg) }) }
 	now := current()
-	server := q.newServer(cfg, now)
+	server := newServer(q, cfg, now)
 	if err := server.Start(handler(handle, &running)); err != nil {
 		return fmt.Errorf("serve queue: %w", err)
 	}
@@ -86,7 +87,7 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		if then == now {
 			continue
 		}
-		next := q.newServer(cfg, then) // asynq fixes the intervals of a server
+		next := newServer(q, cfg, then) // asynq fixes the intervals of a server
 		if err := next.Start(handler(handle, &running)); err != nil {
 			return fmt.Errorf("serve queue: %w", err)
 		}
@@ -96,12 +97,12 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 }
 
 // newServer returns the server of one of several workers, which polls slowdown times less often.
-func (q *Queue) newServer(cfg ServerConfig, factor int) *asynq.Server {
+func newServer(q *Queue, cfg ServerConfig, factor int) *asynq.Server {
 	weights := map[string]int{}
 	for _, name := range q.names() {
 		weights[name] = 1
 	}
-	return asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
+	return asynq.NewServerFromRedisClient(q.rdb.(redis.UniversalClient), asynq.Config{
 		Concurrency:              cfg.Concurrency,
 		Queues:                   weights,
 		TaskCheckInterval:        pollPending * time.Duration(min(factor, maxSlowdownPending)),

@@ -9,15 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // Suits reports whether Redis, each master of a cluster, is new enough, has TIME, and never evicts keys. Its error
 // lists all defects: [*health.Unsuited]. Properties that the Redis user may not query count as good.
 func (q *Queue) Suits(ctx context.Context) error {
-	if cluster, is := q.rdb.(*redis.ClusterClient); is {
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return suits(ctx, c) })
-	}
-	return suits(ctx, q.rdb)
+	return redisclient.ForEachMaster(ctx, q.rdb, suits)
 }
 
 func suits(ctx context.Context, c redis.Cmdable) error {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -83,7 +83,7 @@ var (
 )
 
 // NewCache returns a cache that uses rdb, which the caller closes.
-func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
+func NewCache(rdb redisclient.Client, cfg redisscript.Config) *Cache {
 	c := &Cache{redis: redisscript.New(rdb, "quota cache", cfg)}
 	c.later = groupcommit.Group[redisscript.Call, struct{}]{
 		Weight:     func(call redisscript.Call) int { return call.Weight },

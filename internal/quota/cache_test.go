@@ -15,19 +15,20 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // client connects as the programs do, but leaves timeouts to the cache.
-func client(t testing.TB, url string) *redis.Client {
+func client(t testing.TB, url string) redisclient.Client {
 	t.Helper()
-	return testenv.RedisClient(t, url, func(o *redis.Options) {
+	return testenv.RedisClient(t, url, func(o *redisclient.Options) {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, time.Minute, 1, true
 	})
 }
 
-func newCache(t testing.TB) (*quota.Cache, *redis.Client) {
+func newCache(t testing.TB) (*quota.Cache, redisclient.Client) {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
 	return quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}), rdb
@@ -52,7 +53,7 @@ func flush(t testing.TB, l *quota.Cache) {
 }
 
 // loaded lists the cached bookings, and reports whether the recipient is loaded.
-func loaded(t testing.TB, rdb *redis.Client) (ids []string, ok bool) {
+func loaded(t testing.TB, rdb redisclient.Client) (ids []string, ok bool) {
 	t.Helper()
 	keys := rdb.Keys(context.Background(), "*:bookings").Val()
 	if len(keys) == 0 {

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // TestFill covers every update between a read of Postgres and the Fill with its result. The result may be outdated
@@ -19,7 +19,7 @@ func TestFill(t *testing.T) {
 	moved := quota.Booking{ID: me.ID, At: noon.Add(2 * time.Hour)}
 	type scene struct {
 		l    *quota.Cache
-		rdb  *redis.Client
+		rdb  redisclient.Client
 		anna quota.Recipient
 	}
 	for _, row := range []struct {

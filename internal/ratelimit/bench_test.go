@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -64,7 +63,7 @@ func BenchmarkCallers(b *testing.B) {
 }
 
 // usage returns the number of EVALSHAs, and their mean time in Redis.
-func usage(t testing.TB, rdb *redis.Client) (calls int, micros float64) {
+func usage(t testing.TB, rdb redisclient.Client) (calls int, micros float64) {
 	t.Helper()
 	for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
 		if n, _ := fmt.Sscanf(strings.ReplaceAll(line, ",", " "), "cmdstat_evalsha:calls=%d usec=%d usec_per_call=%g", &calls, new(int), &micros); n == 3 {

@@ -6,22 +6,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // client connects as the programs do: it asks again if a connection breaks. Only how long it waits is left to the limiter.
-func client(t testing.TB, url string) *redis.Client {
+func client(t testing.TB, url string) redisclient.Client {
 	t.Helper()
-	return testenv.RedisClient(t, url, func(o *redis.Options) {
+	return testenv.RedisClient(t, url, func(o *redisclient.Options) {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, time.Minute, 1, true
 	})
 }
 
 // patient is a client that does not mind to be held up.
-func patient(t *testing.T, url string) *redis.Client {
+func patient(t *testing.T, url string) redisclient.Client {
 	t.Helper()
 	return testenv.RedisClient(t, url+"?read_timeout=1m")
 }
@@ -31,7 +30,7 @@ func strict(t testing.TB) Config {
 	return Config{Config: redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}}
 }
 
-func setupReal(t testing.TB) (*Limiter, *redis.Client) {
+func setupReal(t testing.TB) (*Limiter, redisclient.Client) {
 	t.Helper()
 	rdb := client(t, testenv.Redis(t))
 	return New(rdb, strict(t)), rdb
@@ -41,7 +40,7 @@ func setupReal(t testing.TB) (*Limiter, *redis.Client) {
 // keys live for an hour whatever that clock says. All else is the scripts that programs run.
 type bundle struct {
 	*Limiter
-	rdb *redis.Client
+	rdb redisclient.Client
 	now int64 // microseconds
 }
 

@@ -6,10 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -71,16 +70,16 @@ func ExampleLimiter_Refund() {
 var patient = ratelimit.Config{Config: redisscript.Config{Timeout: time.Minute}}
 
 // startRedis starts a Redis for one example.
-func startRedis() (rdb *redis.Client, stop func()) {
+func startRedis() (rdb redisclient.Client, stop func()) {
 	server, err := devstack.StartRedis(context.Background(), devstack.Config{OwnProcess: true, Progress: os.Stderr})
 	if err != nil {
 		panic(err)
 	}
-	o, err := redis.ParseURL(server.URL)
+	o, err := redisclient.ParseURL(server.URL)
 	if err != nil {
 		panic(err)
 	}
 	o.ReadTimeout = time.Minute
-	rdb = redis.NewClient(o)
+	rdb = redisclient.Open(o)
 	return rdb, func() { _, _ = rdb.Close(), server.Close() }
 }

@@ -8,9 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -68,11 +67,10 @@ type Config struct {
 }
 
 // New returns a limiter that uses rdb, which the caller closes.
-func New(rdb redis.UniversalClient, cfg Config) *Limiter { return newLimiter(rdb, cfg, file) }
+func New(rdb redisclient.Client, cfg Config) *Limiter { return newLimiter(rdb, cfg, file) }
 
-func newLimiter(rdb redis.UniversalClient, cfg Config, file func(name string) string) *Limiter {
-	_, cluster := rdb.(*redis.ClusterClient)
-	l := &Limiter{redis: redisscript.New(rdb, "rate limits", cfg.Config), cluster: cluster, scripts: &scripts{file: file}, wait: cmp.Or(cfg.Wait, 2*cmp.Or(cfg.Timeout, redisscript.DefaultTimeout))}
+func newLimiter(rdb redisclient.Client, cfg Config, file func(name string) string) *Limiter {
+	l := &Limiter{redis: redisscript.New(rdb, "rate limits", cfg.Config), cluster: redisclient.IsCluster(rdb), scripts: &scripts{file: file}, wait: cmp.Or(cfg.Wait, 2*cmp.Or(cfg.Timeout, redisscript.DefaultTimeout))}
 	if cfg.Work > 0 {
 		l.parts = bulkhead.New[string](cfg.Work.Microseconds(), cfg.OwnerWork.Microseconds())
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -75,7 +76,7 @@ func TestTake_AllOrNone(t *testing.T) {
 }
 
 // dump returns everything in Redis, with the expiry of each key.
-func dump(t testing.TB, rdb *redis.Client) map[string]string {
+func dump(t testing.TB, rdb redisclient.Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
@@ -228,7 +229,7 @@ func TestKeys_NoNames(t *testing.T) {
 // TestTake_Cluster: every algorithm, several together, on three nodes.
 func TestTake_Cluster(t *testing.T) {
 	t.Parallel()
-	rdb := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
+	rdb := redisclient.Open(redisclient.Options{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = rdb.Close() })
 	l := New(rdb, strict(t))
 	var passed atomic.Int64
@@ -256,7 +257,7 @@ func TestTake_Cluster(t *testing.T) {
 		t.Errorf("%d passed, of 2 for each of 30 tags", passed.Load())
 	}
 	nodes := atomic.Int64{}
-	if err := rdb.(*redis.ClusterClient).ForEachMaster(t.Context(), func(ctx context.Context, node *redis.Client) error {
+	if err := redisclient.ForEachMaster(t.Context(), rdb, func(ctx context.Context, node redis.Cmdable) error {
 		if node.DBSize(ctx).Val() > 0 {
 			nodes.Add(1)
 		}

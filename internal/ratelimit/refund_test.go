@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -118,7 +118,7 @@ func TestTags(t *testing.T) {
 			t.Errorf("the tag of %s is %q, want %q", name, got, want)
 		}
 	}
-	cluster := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
+	cluster := redisclient.Open(redisclient.Options{Addrs: strings.Split(testenv.RedisCluster(t), ",")})
 	t.Cleanup(func() { _ = cluster.Close() })
 	rules := func(tags ...string) (all []Rule) {
 		for i, l := range variants() {

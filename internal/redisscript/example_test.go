@@ -6,9 +6,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
@@ -26,13 +25,13 @@ func ExampleRunner() {
 		return
 	}
 	defer func() { _ = server.Close() }()
-	o, err := redis.ParseURL(server.URL)
+	o, err := redisclient.ParseURL(server.URL)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	o.ReadTimeout = time.Minute
-	rdb := redis.NewClient(o)
+	rdb := redisclient.Open(o)
 	defer func() { _ = rdb.Close() }()
 
 	runner := redisscript.New(rdb, "scores", redisscript.Config{Timeout: time.Minute, OnError: func(err error) { fmt.Println(err) }})

@@ -38,6 +38,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/groupcommit"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // MaxWeight bounds the calls of one exchange: together they keep Redis for 2 ms, unless a single call takes longer.
@@ -48,7 +49,7 @@ var ErrDown = errors.New("redis: it failed a moment ago")
 
 // Runner asks Redis for one purpose. It is safe for concurrent use.
 type Runner struct {
-	rdb     redis.UniversalClient
+	rdb     redisclient.Client
 	purpose string
 	cfg     Config
 	group   groupcommit.Group[Call, *redis.IntSliceCmd]
@@ -72,7 +73,7 @@ type Config struct {
 const DefaultTimeout = 250 * time.Millisecond
 
 // New returns a runner that uses rdb, which the caller closes. The purpose begins its errors.
-func New(rdb redis.UniversalClient, purpose string, cfg Config) *Runner {
+func New(rdb redisclient.Client, purpose string, cfg Config) *Runner {
 	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
 	cfg.Cooldown = cmp.Or(cfg.Cooldown, time.Second)
 	cfg.FirstCooldown = cmp.Or(cfg.FirstCooldown, cfg.Cooldown)
@@ -154,9 +155,7 @@ func (r *Runner) Fail(err error) {
 		cooldown = r.cfg.Cooldown
 	}
 	r.until.Store(r.cfg.Now().Add(cooldown).UnixNano())
-	if cluster, ok := r.rdb.(*redis.ClusterClient); ok {
-		cluster.ReloadState(context.Background()) // in the background
-	}
+	redisclient.Reload(r.rdb)
 	r.report(err)
 }
 

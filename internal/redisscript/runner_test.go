@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -28,7 +29,7 @@ return {after - ARGV[1], after}`)
 type bundle struct {
 	*redisscript.Runner
 	redis *devstack.Server
-	rdb   *redis.Client
+	rdb   redisclient.Client
 
 	mu      sync.Mutex
 	clock   time.Time
@@ -47,9 +48,9 @@ func setup(t *testing.T, cfg redisscript.Config) *bundle {
 	return b
 }
 
-func client(t *testing.T, url string) *redis.Client {
+func client(t *testing.T, url string) redisclient.Client {
 	t.Helper()
-	return testenv.RedisClient(t, url, func(o *redis.Options) {
+	return testenv.RedisClient(t, url, func(o *redisclient.Options) {
 		o.DialTimeout, o.ReadTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Minute, time.Minute, 1, true
 	})
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -99,7 +99,7 @@ const noRedis = "redis://127.0.0.1:1"
 
 func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
-	rdb := testenv.RedisClient(t, s.redis, func(o *redis.Options) { o.MaxRetries, o.ContextTimeoutEnabled = 1, true })
+	rdb := testenv.RedisClient(t, s.redis, func(o *redisclient.Options) { o.MaxRetries, o.ContextTimeoutEnabled = 1, true })
 	tenant, _, err := s.store.CreateTenant(t.Context(), uuid.NewString())
 	testenv.Check(t, err)
 	b := &bundle{store: s.store, queue: &queue{}, metrics: &metrics{counts: map[string]int{}}, tenant: tenant}

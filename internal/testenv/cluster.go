@@ -3,13 +3,13 @@ package testenv
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 const (
@@ -28,7 +28,7 @@ func RedisCluster(t T) string {
 type Cluster struct {
 	T
 	Nodes   []*devstack.Server // the three first masters, and then the replica of each
-	clients []*redis.Client
+	clients []redisclient.Client
 }
 
 // ReplicatedCluster starts a Redis Cluster of three masters with a replica each for
@@ -47,7 +47,7 @@ func ReplicatedCluster(t T) *Cluster {
 	for _, replica := range c.clients[masters:] {
 		AwaitReplica(t, replica)
 	}
-	c.each(func(node *redis.Client) { ConfigSet(t, node, "cluster-node-timeout", "600000") })
+	c.each(func(node redisclient.Client) { ConfigSet(t, node, "cluster-node-timeout", "600000") })
 	return c
 }
 
@@ -64,13 +64,13 @@ func startCluster(t T, size int) *Cluster {
 }
 
 // impatient notices soon that a server is gone.
-func impatient(o *redis.Options) { o.DialerRetries, o.MaxRetries = 1, -1 }
+func impatient(o *redisclient.Options) { o.DialerRetries, o.MaxRetries = 1, -1 }
 
 // Addrs are the addresses of the nodes, with commas.
 func (c *Cluster) Addrs() string {
 	var addrs []string
-	for _, node := range c.clients {
-		addrs = append(addrs, node.Options().Addr)
+	for _, node := range c.Nodes {
+		addrs = append(addrs, addrOf(node))
 	}
 	return strings.Join(addrs, ",")
 }
@@ -89,10 +89,10 @@ func (c *Cluster) join() {
 		if i < masters {
 			Check(c.T, node.ClusterAddSlotsRange(ctx, i*clusterSlots/masters, (i+1)*clusterSlots/masters-1).Err())
 		}
-		host, port, _ := strings.Cut(node.Options().Addr, ":")
+		host, port, _ := strings.Cut(addrOf(c.Nodes[i]), ":")
 		Check(c.T, c.clients[0].ClusterMeet(ctx, host, port).Err())
 	}
-	c.each(func(node *redis.Client) {
+	c.each(func(node redisclient.Client) {
 		Until(c.T, 20*time.Millisecond, "the nodes join the cluster", func() bool {
 			info, err := node.ClusterInfo(ctx).Result()
 			Check(c.T, err)
@@ -101,7 +101,16 @@ func (c *Cluster) join() {
 	})
 }
 
-func (c *Cluster) each(do func(*redis.Client)) {
+// addrOf returns host:port.
+func addrOf(s *devstack.Server) string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		panic(err)
+	}
+	return u.Host
+}
+
+func (c *Cluster) each(do func(redisclient.Client)) {
 	for i, node := range c.clients {
 		if c.Nodes[i].Pid() != 0 {
 			do(node)
@@ -133,18 +142,18 @@ func (c *Cluster) MasterOf(key string) int {
 // without the votes of the other masters, which a busy machine delays.
 func (c *Cluster) Promote(master int) {
 	c.Helper()
-	c.each(func(node *redis.Client) { ConfigSet(c.T, node, "cluster-node-timeout", "1000") })
+	c.each(func(node redisclient.Client) { ConfigSet(c.T, node, "cluster-node-timeout", "1000") })
 	c.Cleanup(func() {
 		if c.Failed() {
-			c.each(func(node *redis.Client) {
-				c.Logf("%s knows:\n%s", node.Options().Addr, node.ClusterNodes(context.Background()).Val())
+			c.each(func(node redisclient.Client) {
+				c.Logf("a node knows:\n%s", node.ClusterNodes(context.Background()).Val())
 			})
 		}
 	})
 	replica := c.clients[masters+master]
 	Check(c.T, replica.Do(c.Context(), "CLUSTER", "FAILOVER", "TAKEOVER").Err())
 	Until(c.T, 20*time.Millisecond, "the replica is a master", func() bool { return role(c.T, replica) == "master" })
-	c.each(func(node *redis.Client) {
+	c.each(func(node redisclient.Client) {
 		Until(c.T, 20*time.Millisecond, "the cluster is complete", func() bool {
 			info, err := node.ClusterInfo(c.Context()).Result()
 			return err == nil && strings.Contains(info, "cluster_state:ok")
@@ -218,18 +227,18 @@ func (c *Cluster) moveKey(slot int64, from, to int) (moved bool) {
 // MoveKey moves a key of a slot that is being moved.
 func (c *Cluster) MoveKey(key string, from, to int) {
 	c.Helper()
-	host, port, _ := strings.Cut(c.clients[to].Options().Addr, ":")
+	host, port, _ := strings.Cut(addrOf(c.Nodes[to]), ":")
 	Check(c.T, c.clients[from].Migrate(c.Context(), host, port, key, 0, time.Minute).Err())
 }
 
 // ConfigSet changes a setting of a server.
-func ConfigSet(t T, rdb *redis.Client, name, value string) {
+func ConfigSet(t T, rdb redisclient.Client, name, value string) {
 	t.Helper()
 	Check(t, rdb.ConfigSet(t.Context(), name, value).Err())
 }
 
 // AwaitReplica waits until a replica has the data of its master.
-func AwaitReplica(t T, rdb *redis.Client) {
+func AwaitReplica(t T, rdb redisclient.Client) {
 	t.Helper()
 	Until(t, 20*time.Millisecond, "the replica has the data of its master", func() bool {
 		info, err := rdb.Info(t.Context(), "replication").Result()
@@ -238,7 +247,7 @@ func AwaitReplica(t T, rdb *redis.Client) {
 }
 
 // role is "master", "slave", or empty if the server does not answer.
-func role(t T, rdb *redis.Client) string {
+func role(t T, rdb redisclient.Client) string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	info, _ := rdb.Info(ctx, "replication").Result()

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // indexes hands out the indexes of a Redis, one to a test. Several processes may
@@ -59,15 +60,15 @@ func (s *Servers) RedisServer(t T) *devstack.Server {
 
 // RedisClient returns a client of a Redis, which is closed when the test ends. Its time-outs suit a busy machine,
 // unless the URL sets them, so that it sends nothing twice. Each of change changes its options.
-func RedisClient(t T, url string, change ...func(*redis.Options)) *redis.Client {
+func RedisClient(t T, url string, change ...func(*redisclient.Options)) redisclient.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
+	o, err := redisclient.ParseURL(url)
 	Check(t, err)
 	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, time.Minute), cmp.Or(o.ReadTimeout, time.Minute)
 	for _, f := range change {
-		f(o)
+		f(&o)
 	}
-	client := redis.NewClient(o)
+	client := redisclient.Open(o)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -101,13 +102,13 @@ func (x *indexes) list(ctx context.Context) error {
 	return nil
 }
 
-func (x *indexes) client(n int) (*redis.Client, error) {
-	o, err := redis.ParseURL(x.server.URL)
+func (x *indexes) client(n int) (redisclient.Client, error) {
+	o, err := redisclient.ParseURL(x.server.URL)
 	if err != nil {
 		return nil, err
 	}
 	o.DB, o.PoolSize, o.DialTimeout, o.ReadTimeout = n, 1, time.Minute, time.Minute
-	return redis.NewClient(o), nil
+	return redisclient.Open(o), nil
 }
 
 // take hands out an empty index until the test ends. It waits while there is none.
@@ -118,7 +119,7 @@ func (x *indexes) take(t T) string {
 	first, err := x.client(0)
 	Check(t, err)
 	t.Cleanup(func() { _ = first.Close() })
-	var mine *redis.Client
+	var mine redisclient.Client
 	Until(t, 50*time.Millisecond, "the tests' Redis has an empty index", func() bool {
 		n, err := first.LPop(t.Context(), freeIndexes).Int()
 		if errors.Is(err, redis.Nil) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
 // Names and passwords in the world of [StartSentinels].
@@ -28,8 +29,8 @@ type Sentinels struct {
 	T
 	URL     string // that names them and their master
 	Master  *devstack.Server
-	Replica *redis.Client
-	clients []*redis.SentinelClient
+	Replica redisclient.Client
+	clients []redisclient.Client
 }
 
 // StartSentinels starts a Redis, a replica of it and three sentinels for this test
@@ -40,12 +41,13 @@ func StartSentinels(t T) *Sentinels {
 	t.Helper()
 	s := &Sentinels{T: t, Master: OwnRedis(t)}
 	master := RedisClient(t, s.Master.URL, impatient)
-	s.Replica = RedisClient(t, OwnRedis(t).URL, impatient, func(o *redis.Options) { o.Password = serverPassword })
-	host, port, _ := strings.Cut(master.Options().Addr, ":")
+	replica := OwnRedis(t)
+	s.Replica = RedisClient(t, replica.URL, impatient, func(o *redisclient.Options) { o.Password = serverPassword })
+	host, port, _ := strings.Cut(addrOf(s.Master), ":")
 	ConfigSet(t, master, "repl-diskless-sync-delay", "0")
 	ConfigSet(t, master, "masterauth", serverPassword)
 	ConfigSet(t, master, "requirepass", serverPassword)
-	open := RedisClient(t, "redis://"+s.Replica.Options().Addr)
+	open := RedisClient(t, replica.URL)
 	ConfigSet(t, open, "masterauth", serverPassword)
 	Check(t, open.ReplicaOf(t.Context(), host, port).Err())
 	ConfigSet(t, open, "requirepass", serverPassword)
@@ -78,7 +80,7 @@ func (s *Sentinels) start(host, port string) (addr string) {
 		fmt.Sprintf("sentinel failover-timeout %s 3000", masterName), "",
 	}, "\n")), 0o600))
 	StartCommand(s.T, process.Command{Name: "sentinel", Path: program, Args: []string{file, "--sentinel"}, Dir: dir, Log: filepath.Join(dir, "log")})
-	client := redis.NewSentinelClient(&redis.Options{Addr: addr, Password: sentinelPassword})
+	client := redisclient.Open(redisclient.Options{Addrs: []string{addr}, Password: sentinelPassword})
 	s.Cleanup(func() { _ = client.Close() })
 	s.clients = append(s.clients, client)
 	return addr
@@ -89,7 +91,9 @@ func (s *Sentinels) await() {
 	s.Helper()
 	for _, sentinel := range s.clients {
 		Until(s.T, 50*time.Millisecond, "the sentinels know each other and the replica", func() bool {
-			about, err := sentinel.Master(s.Context(), masterName).Result()
+			cmd := redis.NewMapStringStringCmd(s.Context(), "sentinel", "master", masterName)
+			err := sentinel.Process(s.Context(), cmd)
+			about := cmd.Val()
 			return err == nil && about["num-other-sentinels"] == strconv.Itoa(sentinels-1) && about["num-slaves"] == "1"
 		})
 	}
@@ -100,7 +104,7 @@ func (s *Sentinels) await() {
 func (s *Sentinels) Promote() {
 	s.Helper()
 	for _, sentinel := range s.clients {
-		Check(s.T, sentinel.Set(s.Context(), masterName, "down-after-milliseconds", "5000").Err())
+		Check(s.T, sentinel.Do(s.Context(), "sentinel", "set", masterName, "down-after-milliseconds", "5000").Err())
 	}
 	Until(s.T, 20*time.Millisecond, "the replica is the master", func() bool { return role(s.T, s.Replica) == "master" })
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
@@ -69,7 +69,7 @@ func openStore(t testing.TB, url string) *store.Store {
 
 func setupOn(t testing.TB, url string, st *store.Store, policy quota.Policy) *bundle {
 	t.Helper()
-	rdb := testenv.RedisClient(t, testenv.Redis(t), func(o *redis.Options) { o.MaxRetries, o.ContextTimeoutEnabled = 1, true })
+	rdb := testenv.RedisClient(t, testenv.Redis(t), func(o *redisclient.Options) { o.MaxRetries, o.ContextTimeoutEnabled = 1, true })
 	tenant, _, err := st.CreateTenant(t.Context(), uuid.NewString())
 	testenv.Check(t, err)
 	b := &bundle{store: st, postgres: url, queue: &queue{}, tenant: tenant}
