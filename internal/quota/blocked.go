@@ -20,32 +20,35 @@ func (i Interval) Covers(t time.Time) bool {
 	return (i.From.IsZero() || t.After(i.From) || i.FromClosed && t.Equal(i.From)) && (i.Until.IsZero() || t.Before(i.Until))
 }
 
-// touches reports whether the interval and [from, until) overlap.
-func (i Interval) touches(from, until time.Time) bool {
-	return (i.From.IsZero() || i.From.Before(until)) && (i.Until.IsZero() || i.Until.After(from))
-}
-
 // Blocked returns the intervals that overlap [from, until) and in which nothing more can be booked, given the bookings
 // of a timeline. They are sorted by their beginning, and may overlap.
 func (p Policy) Blocked(line Timeline, from, until time.Time) []Interval {
-	var blocked []Interval
-	all := line.Bookings()
+	var all []Interval
+	line.beginAt(from)
+	first, end := line.offset(from), line.offset(until)
 	for i := range p {
 		r := &p[i]
-		counted, bookings := line.counted(r.Counts), all
-		if r.Counts != nil {
-			bookings = counted.Bookings()
+		if r.always() {
+			all = append(all, Interval{Rule: *r})
+			continue
 		}
-		switch {
-		case r.always():
-			blocked = append(blocked, Interval{Rule: *r})
-		case r.Periods == nil:
-			blocked = append(blocked, r.blockedByRuns(counted, bookings)...)
-		default:
-			blocked = append(blocked, r.blockedPeriods(counted, bookings, from, until)...)
+		var bookings []Booking
+		var blocks blocks
+		blocks.init(r, &line, first, end)
+		for b, ok := blocks.next(first, end); ok; b, ok = blocks.next(first, end) {
+			blocked := Interval{From: line.origin.Add(b.from), Until: line.origin.Add(b.until), FromClosed: true, Rule: *r}
+			if r.Periods == nil {
+				blocked.From, blocked.FromClosed = blocked.From.Add(-1), false
+			}
+			if b.low < b.high {
+				if bookings == nil {
+					bookings = blocks.bookings(&line, 0, len(blocks.at))
+				}
+				blocked.Bookings = bookings[b.low:b.high]
+			}
+			all = append(all, blocked)
 		}
 	}
-	blocked = slices.DeleteFunc(blocked, func(i Interval) bool { return !i.touches(from, until) })
-	slices.SortStableFunc(blocked, func(a, b Interval) int { return a.From.Compare(b.From) })
-	return blocked
+	slices.SortStableFunc(all, func(a, b Interval) int { return a.From.Compare(b.From) })
+	return all
 }

@@ -1,9 +1,6 @@
 package quota
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Next returns the first free time at or after t that is a multiple of step (0: any time). The second result is false
 // if there is none. The timeline must be complete from t−[Reach] to the result+[Reach].
@@ -19,13 +16,13 @@ func (p Policy) Next(line Timeline, t time.Time, step time.Duration) (time.Time,
 		end = max(end, line.at[n-1]+p.Reach())
 	}
 	end += barren
-	var room [few]sweep
-	sweeps := p.sweeps(room[:0], &grid.Timeline)
+	var room [few]blocks
+	rules := p.blocks(room[:0], &grid.Timeline, at, end+1)
 	for moved := true; moved; {
 		moved = false
-		for i := range sweeps {
-			if free := sweeps[i].up(&grid, at, end); free > at {
-				at, moved = free, true
+		for i := range rules {
+			if free := rules[i].pass(at, end); free > at {
+				at, moved = grid.up(free), true
 			}
 		}
 		if at > end {
@@ -57,13 +54,13 @@ func (p Policy) Previous(line Timeline, t time.Time, step time.Duration) (time.T
 		end = min(end, line.at[0]-p.Reach())
 	}
 	end -= barren
-	var room [few]sweep
-	sweeps := p.sweeps(room[:0], &grid.Timeline)
+	var room [few]blocks
+	rules := p.blocks(room[:0], &grid.Timeline, end, at+1)
 	for moved := true; moved; {
 		moved = false
-		for i := range sweeps {
-			if free := sweeps[i].down(&grid, at, end); free < at {
-				at, moved = free, true
+		for i := range rules {
+			if free := rules[i].passBack(at, end); free < at {
+				at, moved = grid.down(free), true
 			}
 		}
 		if at < end {
@@ -73,43 +70,26 @@ func (p Policy) Previous(line Timeline, t time.Time, step time.Duration) (time.T
 	return grid.time(at), true
 }
 
-// sweep walks over the blocked intervals of a rule in one direction of time, from one free time to the next.
-type sweep struct {
-	rule   *Rule
-	at     []time.Duration // the bookings that the rule counts
-	passed int             // the number of runs that the sweep has passed: they no longer block anything
-}
-
-// few is the usual maximum number of rules in a policy. Up to few sweeps need no allocation.
+// few is the usual maximum number of rules in a policy. The blocks of up to few rules need no allocation.
 const few = 6
 
-// sweeps appends the sweeps of all rules to none.
-func (p Policy) sweeps(none []sweep, line *Timeline) []sweep {
+// blocks appends the blocks of all rules between two times to none.
+func (p Policy) blocks(none []blocks, line *Timeline, from, until time.Duration) []blocks {
 	for i := range p {
-		none = append(none, sweep{rule: &p[i], at: line.times(0, line.Len(), p[i].Counts)})
+		none = append(none, blocks{})
+		none[i].init(&p[i], line, from, until)
 	}
 	return none
 }
 
-// up returns the first time of the grid at or after at that the rule leaves free, or a time after end.
-func (s *sweep) up(g *grid, at, end time.Duration) time.Duration {
-	if s.rule.Periods != nil {
-		return s.pastPeriods(g, at, end)
-	}
-	return s.pastRuns(g, at)
-}
-
-// down returns the last time of the grid at or before at that the rule leaves free, or a time before end.
-func (s *sweep) down(g *grid, at, end time.Duration) time.Duration {
-	if s.rule.Periods != nil {
-		return s.beforePeriods(g, at, end)
-	}
-	return s.beforeRuns(g, at)
-}
-
 // never reports whether a rule blocks all time.
 func (p Policy) never() bool {
-	return slices.ContainsFunc(p, func(r Rule) bool { return r.always() })
+	for i := range p {
+		if p[i].always() {
+			return true
+		}
+	}
+	return false
 }
 
 // always reports whether the rule blocks all time.

@@ -11,9 +11,7 @@ type grid struct {
 
 // grid returns the multiples of a step. If the timeline is empty, its origin becomes t.
 func (l Timeline) grid(t time.Time, step time.Duration) grid {
-	if len(l.at) == 0 {
-		l.origin = t
-	}
+	l.beginAt(t)
 	return grid{l, step, l.origin.Sub(l.origin.Truncate(step))}
 }
 

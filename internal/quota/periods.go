@@ -4,60 +4,65 @@ import "time"
 
 // A period of a rule is full if it has as many bookings as the rule has places. A full period is blocked from its first
 // instant up to its end, exclusive. Quiet hours have no places, and are always full.
-//
-// All bookings in this file are the ones that the rule counts.
 
-// fullAround returns the period that a time lies in, and whether it is full.
-func (s *sweep) fullAround(g *grid, at time.Duration) (from, until time.Duration, full bool) {
-	begin, end, inside := s.rule.Periods.Around(g.time(at))
-	from, until = g.offset(begin), g.offset(end)
-	return from, until, inside && before(s.at, until)-before(s.at, from) >= s.rule.places()
+// around finds the bounds of the period that a time lies in, or of the gap between two periods.
+func (b *blocks) around(t time.Time) {
+	from, until, inside := b.rule.Periods.Around(t)
+	b.period.from, b.period.until, b.inside = since(b.origin, from), since(b.origin, until), inside
 }
 
-// pastPeriods returns the first time of the grid at or after at outside all full periods, or a time after end.
-func (s *sweep) pastPeriods(g *grid, at, end time.Duration) time.Duration {
-	for at <= end {
-		_, until, full := s.fullAround(g, at)
-		if !full {
-			break
+// fullPeriod returns the period or gap that a time lies in, and whether it is a full period.
+func (b *blocks) fullPeriod(t time.Duration) (p block, full bool) {
+	if t < b.period.from || t >= b.period.until {
+		b.around(b.origin.Add(t))
+		if !b.rule.Quiet {
+			b.period.low = before(b.at, b.period.from)
+			b.period.high = b.period.low + before(b.at[b.period.low:], b.period.until)
 		}
-		at = g.up(until)
 	}
-	return at
+	return b.period, b.inside && b.period.high-b.period.low >= b.places
 }
 
-// beforePeriods returns the last time of the grid at or before at outside all full periods, or a time before end.
-func (s *sweep) beforePeriods(g *grid, at, end time.Duration) time.Duration {
-	for at >= end {
-		from, _, full := s.fullAround(g, at)
-		if !full {
-			break
+// nextPeriod is [blocks.next] of a rule with periods.
+func (b *blocks) nextPeriod(t, end time.Duration) (block, bool) {
+	if b.passed > 0 {
+		t = max(t, b.period.until)
+	}
+	for t < end {
+		p, full := b.fullPeriod(t)
+		if full {
+			b.passed++
+			return p, true
 		}
-		at = g.down(from - 1)
-	}
-	return at
-}
-
-// blockedPeriods returns the full periods with bookings; for quiet hours, the ones that overlap (from, until).
-func (r *Rule) blockedPeriods(line Timeline, bookings []Booking, from, until time.Time) []Interval {
-	var blocked []Interval
-	if r.Quiet {
-		for t := from; t.Before(until); {
-			begin, end, inside := r.Periods.Around(t)
-			if inside {
-				blocked = append(blocked, Interval{From: begin, Until: end, FromClosed: true, Rule: *r})
+		t = max(t+1, p.until)
+		if !b.rule.Quiet { // a period without bookings is not full; the period of the next one may begin before end
+			if p.high == len(b.at) {
+				break
 			}
-			t = end
+			t = max(t, min(b.at[p.high], end-1))
 		}
-		return blocked
 	}
-	for i := 0; i < len(bookings); {
-		begin, end, _ := r.Periods.Around(bookings[i].At)
-		low, high := i, max(i+1, before(line.at, line.offset(end)))
-		if high-low >= r.places() {
-			blocked = append(blocked, Interval{From: begin, Until: end, FromClosed: true, Rule: *r, Bookings: bookings[low:high]})
+	return block{}, false
+}
+
+// previousPeriod is [blocks.previous] of a rule with periods.
+func (b *blocks) previousPeriod(t, end time.Duration) (block, bool) {
+	if b.passed > 0 {
+		t = min(t, b.period.from-1)
+	}
+	for t >= end {
+		p, full := b.fullPeriod(t)
+		if full {
+			b.passed++
+			return p, true
 		}
-		i = high
+		t = min(t, p.from) - 1
+		if !b.rule.Quiet {
+			if p.low == 0 {
+				break
+			}
+			t = min(t, max(b.at[p.low-1], end))
+		}
 	}
-	return blocked
+	return block{}, false
 }

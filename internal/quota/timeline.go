@@ -43,11 +43,21 @@ func NewTimeline(bookings []Booking) Timeline {
 	return l
 }
 
-// offset returns the time from the origin to t, capped at two centuries: no window and no horizon is that long.
-func (l Timeline) offset(t time.Time) time.Duration {
+// beginAt makes t the origin of the timeline, if it is empty.
+func (l *Timeline) beginAt(t time.Time) {
+	if len(l.at) == 0 {
+		l.origin = t
+	}
+}
+
+// offset returns the time from the origin to t, as [since] caps it.
+func (l *Timeline) offset(t time.Time) time.Duration { return since(l.origin, t) }
+
+// since returns the time from an origin to t, capped at two centuries: no window and no horizon is that long.
+func since(origin, t time.Time) time.Duration {
 	const most = 200 * 365 * 24 * 60 * 60
-	seconds := min(max(t.Unix()-l.origin.Unix(), -most), most)
-	return time.Duration(seconds)*time.Second + time.Duration(t.Nanosecond()-l.origin.Nanosecond())
+	seconds := min(max(t.Unix()-origin.Unix(), -most), most)
+	return time.Duration(seconds)*time.Second + time.Duration(t.Nanosecond()-origin.Nanosecond())
 }
 
 // Len returns the number of bookings.
@@ -123,33 +133,6 @@ func (l Timeline) part(low, high int) Timeline {
 	return part
 }
 
-// counted returns the bookings that a scope counts.
-func (l Timeline) counted(s *Scope) Timeline {
-	switch {
-	case s == nil || len(l.at) == 0:
-		return l
-	case l.kinds == nil:
-		if s.Has(Kind{}) {
-			return l
-		}
-		return l.part(0, 0)
-	}
-	c := Timeline{origin: l.origin}
-	for i, kind := range l.kinds {
-		if s.Has(kind.Value()) {
-			c.at, c.ids, c.kinds = append(c.at, l.at[i]), append(c.ids, l.ids[i]), append(c.kinds, kind)
-		}
-	}
-	return c
-}
-
-// around returns the indexes of the bookings that are nearer to a time than a window.
-func (l *Timeline) around(now, window time.Duration) (low, high int) {
-	low = sort.Search(len(l.at), func(i int) bool { return now-l.at[i] < window })
-	high = low + sort.Search(len(l.at)-low, func(i int) bool { return l.at[low+i]-now >= window })
-	return low, high
-}
-
 // within returns the indexes of the bookings in [from, until).
 func (l *Timeline) within(from, until time.Duration) (low, high int) {
 	low = before(l.at, from)
@@ -176,12 +159,11 @@ func (l *Timeline) times(low, high int, s *Scope) []time.Duration {
 	return at
 }
 
-// nearest returns the indexes of at most n bookings, the nearest to t.
-func (l Timeline) nearest(t time.Time, n int) (low, high int) {
-	at := l.offset(t)
-	low, high = 0, len(l.at)
+// nearest returns the indexes of at most n times, the nearest to t.
+func nearest(at []time.Duration, t time.Duration, n int) (low, high int) {
+	low, high = 0, len(at)
 	for high-low > n {
-		if at-l.at[low] > l.at[high-1]-at {
+		if t-at[low] > at[high-1]-t {
 			low++
 		} else {
 			high--
