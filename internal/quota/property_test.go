@@ -66,6 +66,48 @@ func TestBlocked_Oracle(t *testing.T) {
 	})
 }
 
+// TestBlocked_Rules checks of each rule that its intervals cover the times that it forbids, among some bookings, and that
+// the bookings of the intervals around a time are its conflicts.
+func TestBlocked_Rules(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := scopedCalendars(grain, 0).Draw(t, "calendar")
+		from := moments(grain).Draw(t, "from")
+		until := from.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "grains")) * grain)
+		blocked := c.policy.Blocked(quota.NewTimeline(c.bookings), from, until)
+		for _, i := range blocked {
+			if !i.Until.IsZero() && (!i.Until.After(from) || !i.From.Before(until)) {
+				t.Fatalf("%v: %s to %s is outside of %s to %s", c, i.From, i.Until, from, until)
+			}
+		}
+		for at := from; at.Before(until); at = at.Add(grain) {
+			for _, r := range c.policy {
+				var ids []uuid.UUID
+				broken := false
+				for _, i := range blocked {
+					if i.Rule != r || !i.Covers(at) {
+						continue
+					}
+					broken = true
+					for _, b := range i.Bookings {
+						if !slices.Contains(ids, b.ID) {
+							ids = append(ids, b.ID)
+						}
+					}
+				}
+				want := oracleBroken(r, c.bookings, at)
+				if broken != want || want && !sameSet(ids, oracleConflicts(r, c.bookings, at)) {
+					t.Fatalf("%v: %s at %s: blocked %v by %v, oracle: %v by %v", c, r.Name, at.Sub(noon), broken, ids, want, oracleConflicts(r, c.bookings, at))
+				}
+			}
+		}
+	})
+}
+
+func sameSet(a, b []uuid.UUID) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(id uuid.UUID) bool { return !slices.Contains(b, id) })
+}
+
 // TestFreeTimes_Oracle tries every step on the way to the found free time.
 func TestFreeTimes_Oracle(t *testing.T) {
 	t.Parallel()
