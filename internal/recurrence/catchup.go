@@ -11,14 +11,14 @@ const (
 	Last CatchUp = "last" // the latest missed one runs, unless a later one is due by now
 )
 
-// Run is one occurrence and whether it runs.
-type Run struct {
+// Due is a due occurrence and whether it runs.
+type Due struct {
 	At   time.Time
 	Done bool // false: it is skipped
 }
 
-// Look is the input of a check for due occurrences.
-type Look struct {
+// Query selects due occurrences.
+type Query struct {
 	After   time.Time     // all occurrences up to here are recorded
 	Now     time.Time     //
 	Grace   time.Duration // an occurrence later than this was missed
@@ -28,24 +28,24 @@ type Look struct {
 	Most    int           // maximum number of runs; check again after the last one
 }
 
-// Runs returns the due occurrences in order, and which of them run.
-func (s *Schedule) Runs(l Look) []Run {
-	var runs []Run
-	at, due := s.due(l, l.After)
-	for due && len(runs) < l.Most {
-		next, more := s.due(l, at)
-		done := !l.missed(at) || l.CatchUp == Last && !more
-		runs = append(runs, Run{At: at, Done: done && at.After(l.Resumed)})
+// Due returns the due occurrences in order, and which of them run.
+func (e *Expression) Due(q Query) []Due {
+	var runs []Due
+	at, due := e.due(q, q.After)
+	for due && len(runs) < q.Most {
+		next, more := e.due(q, at)
+		done := !q.missed(at) || q.CatchUp == Last && !more
+		runs = append(runs, Due{At: at, Done: done && at.After(q.Resumed)})
 		at, due = next, more
 	}
 	return runs
 }
 
 // due returns the first occurrence after a time, if it is due.
-func (s *Schedule) due(l Look, after time.Time) (time.Time, bool) {
-	at, ok := s.Next(after)
-	return at, ok && !at.After(l.Now) && (l.Until.IsZero() || at.Before(l.Until))
+func (e *Expression) due(q Query, after time.Time) (time.Time, bool) {
+	at, ok := e.Next(after)
+	return at, ok && !at.After(q.Now) && (q.Until.IsZero() || at.Before(q.Until))
 }
 
 // missed reports whether an occurrence is too late.
-func (l Look) missed(at time.Time) bool { return l.Now.Sub(at) > l.Grace }
+func (q Query) missed(at time.Time) bool { return q.Now.Sub(at) > q.Grace }

@@ -104,7 +104,7 @@ func occurrences(f fields, in *time.Location, begin, end time.Time) []time.Time 
 	return slices.DeleteFunc(all, func(at time.Time) bool { return !at.After(begin) })
 }
 
-func TestSchedule_Oracle(t *testing.T) {
+func TestExpression_Oracle(t *testing.T) {
 	t.Parallel()
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -24,7 +24,7 @@ const (
 )
 
 // timetable returns the times of a schedule.
-func timetable(p *push.Schedule) (*recurrence.Schedule, error) {
+func timetable(p *push.Schedule) (*recurrence.Expression, error) {
 	in, err := zone.Load(p.TimeZone)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func restart(p push.Schedule, now time.Time) push.Schedule {
 }
 
 // next returns the first occurrence that is not recorded; zero: there is none.
-func next(p *push.Schedule, times *recurrence.Schedule) time.Time {
+func next(p *push.Schedule, times *recurrence.Expression) time.Time {
 	at, ok := times.Next(p.Done)
 	if !ok || !p.Until.IsZero() && !at.Before(p.Until) {
 		return time.Time{}
@@ -61,13 +61,13 @@ func settle(p push.Schedule, now time.Time, kept time.Duration) (push.Schedule, 
 	if oldest := now.Add(-kept); kept > 0 && p.Done.Before(oldest) {
 		p.Done = oldest
 	}
-	look := recurrence.Look{After: p.Done, Now: now, Grace: grace, Until: p.Until, CatchUp: recurrence.CatchUp(p.CatchUp), Most: maxRuns}
+	query := recurrence.Query{After: p.Done, Now: now, Grace: grace, Until: p.Until, CatchUp: recurrence.CatchUp(p.CatchUp), Most: maxRuns}
 	reason := missed
 	if p.Paused {
-		look.Resumed, reason = now, paused
+		query.Resumed, reason = now, paused
 	}
 	var runs []push.Run
-	for _, r := range times.Runs(look) {
+	for _, r := range times.Due(query) {
 		run := push.Run{Schedule: p.ID, At: r.At.UTC()}
 		if !r.Done {
 			run.Outcome, run.Reason = push.RunSkipped, reason

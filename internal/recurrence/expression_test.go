@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
-func parse(expression, in string, began time.Time) *recurrence.Schedule {
+func parse(expression, in string, began time.Time) *recurrence.Expression {
 	s, err := recurrence.Parse(expression, load(in), began)
 	if err != nil {
 		panic(err)
@@ -21,7 +21,7 @@ func parse(expression, in string, began time.Time) *recurrence.Schedule {
 }
 
 // A digest at nine on Mondays keeps to the clocks of Berlin when they change.
-func ExampleSchedule_Take() {
+func ExampleExpression_Take() {
 	for _, at := range parse("0 9 * * MON", "Europe/Berlin", noon).Take(time.Date(2027, 3, 20, 0, 0, 0, 0, time.UTC), 2) {
 		fmt.Println(at.UTC().Format(time.RFC3339), at.Format("15:04 MST"))
 	}
@@ -30,9 +30,9 @@ func ExampleSchedule_Take() {
 	// 2027-03-29T07:00:00Z 09:00 CEST
 }
 
-// TestSchedule_ClockChanges: what is left out happens after the gap, and what comes twice once; but twice with * for the
+// TestExpression_ClockChanges: what is left out happens after the gap, and what comes twice once; but twice with * for the
 // hour.
-func TestSchedule_ClockChanges(t *testing.T) {
+func TestExpression_ClockChanges(t *testing.T) {
 	t.Parallel()
 	spring, autumn := time.Date(2026, 3, 28, 23, 0, 0, 0, time.UTC), time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC)
 	for _, row := range []struct {
@@ -117,8 +117,8 @@ func TestParse_Refuses(t *testing.T) {
 	}
 }
 
-// TestSchedule_LeapDay: it is eight years away where a century is no leap year.
-func TestSchedule_LeapDay(t *testing.T) {
+// TestExpression_LeapDay: it is eight years away where a century is no leap year.
+func TestExpression_LeapDay(t *testing.T) {
 	t.Parallel()
 	got := parse("0 0 29 2 *", "UTC", noon).Take(time.Date(2096, 1, 1, 0, 0, 0, 0, time.UTC), 2)
 	if len(got) != 2 || got[0].Year() != 2096 || got[1].Year() != 2104 {
@@ -126,7 +126,7 @@ func TestSchedule_LeapDay(t *testing.T) {
 	}
 }
 
-func TestSchedule_Every(t *testing.T) {
+func TestExpression_Every(t *testing.T) {
 	t.Parallel()
 	s := parse("@every 90m", "Europe/Berlin", noon)
 	want := []time.Time{noon.Add(90 * time.Minute), noon.Add(180 * time.Minute)}

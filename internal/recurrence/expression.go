@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// Schedule is a cron expression in a zone.
-type Schedule struct {
+// Expression is a cron expression in a zone.
+type Expression struct {
 	zone  *time.Location
 	spec  *cron.SpecSchedule // in UTC: it works on the wall clock time of the zone
 	every time.Duration      // the interval of an @every, which has no spec
@@ -29,7 +29,7 @@ const maxLength = 256
 // Parse reads a cron expression: five fields, with names of months and days; or @hourly, @daily, @weekly, @monthly,
 // @yearly; or @every with a duration of at least a minute, counted from began. Day of month and weekday together mean
 // either. The error explains the mistake, or that the expression never occurs.
-func Parse(expression string, in *time.Location, began time.Time) (*Schedule, error) {
+func Parse(expression string, in *time.Location, began time.Time) (*Expression, error) {
 	expression = strings.TrimSpace(expression)
 	switch {
 	case expression == "" || len(expression) > maxLength:
@@ -49,11 +49,11 @@ func Parse(expression string, in *time.Location, began time.Time) (*Schedule, er
 		return everySoOften(expression, in, began)
 	case *cron.SpecSchedule:
 		of.Location = time.UTC
-		s := &Schedule{zone: in, spec: of}
-		if _, ok := s.Next(began); !ok {
+		e := &Expression{zone: in, spec: of}
+		if _, ok := e.Next(began); !ok {
 			return nil, errors.New("never happens")
 		}
-		return s, nil
+		return e, nil
 	}
 	return nil, errors.New("is not a cron expression")
 }
@@ -95,30 +95,30 @@ func wrongFields(parser cron.Parser, expression string) (text string) {
 }
 
 // everySoOften reads an @every. The cron parser rounds a shorter interval up to a second.
-func everySoOften(expression string, in *time.Location, began time.Time) (*Schedule, error) {
+func everySoOften(expression string, in *time.Location, began time.Time) (*Expression, error) {
 	_, text, _ := strings.Cut(expression, " ")
 	every, err := time.ParseDuration(strings.TrimSpace(text))
 	if err != nil || every < MinEvery || every%time.Second != 0 {
 		return nil, errors.New("@every must be whole seconds, and at least a minute")
 	}
-	return &Schedule{zone: in, every: every, began: began.Truncate(time.Second)}, nil
+	return &Expression{zone: in, every: every, began: began.Truncate(time.Second)}, nil
 }
 
 // Next returns the first occurrence after a time. It is false if there is none.
-func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
-	if s.every > 0 {
-		if after.Before(s.began) {
-			return s.began.Add(s.every), true
+func (e *Expression) Next(after time.Time) (next time.Time, ok bool) {
+	if e.every > 0 {
+		if after.Before(e.began) {
+			return e.began.Add(e.every), true
 		}
-		return s.began.Add((after.Sub(s.began)/s.every + 1) * s.every), true
+		return e.began.Add((after.Sub(e.began)/e.every + 1) * e.every), true
 	}
-	local := s.firstLocal(after)
+	local := e.firstLocal(after)
 	for {
-		if local = s.nextLocal(local); local.IsZero() {
+		if local = e.nextLocal(local); local.IsZero() {
 			return next, ok
 		}
 		// The first instants of ascending local times never go back, and the later instants come after them.
-		all := s.instants(local)
+		all := e.instants(local)
 		if ok && !all[0].Before(next) {
 			return next, true
 		}
@@ -132,14 +132,14 @@ func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 
 // firstLocal returns a local time before all those that occur after a time. Clocks that will soon go back repeat local
 // times that they have already shown.
-func (s *Schedule) firstLocal(after time.Time) time.Time {
-	first := zone.Shown(after, s.zone)
-	for at := after.In(s.zone); ; {
+func (e *Expression) firstLocal(after time.Time) time.Time {
+	first := zone.Shown(after, e.zone)
+	for at := after.In(e.zone); ; {
 		_, until := at.ZoneBounds()
 		if until.IsZero() || until.Sub(after) > zone.Moved {
 			return first.Add(-time.Second)
 		}
-		if local := zone.Shown(until, s.zone); local.Before(first) {
+		if local := zone.Shown(until, e.zone); local.Before(first) {
 			first = local
 		}
 		at = until
@@ -148,27 +148,27 @@ func (s *Schedule) firstLocal(after time.Time) time.Time {
 
 // nextLocal returns the next local time that matches the fields; zero: none. Package cron searches five years ahead,
 // and a leap day can be eight years away.
-func (s *Schedule) nextLocal(local time.Time) time.Time {
-	if next := s.spec.Next(local); !next.IsZero() {
+func (e *Expression) nextLocal(local time.Time) time.Time {
+	if next := e.spec.Next(local); !next.IsZero() {
 		return next
 	}
-	return s.spec.Next(local.AddDate(4, 0, 0))
+	return e.spec.Next(local.AddDate(4, 0, 0))
 }
 
 // instants returns the instants of a local time.
-func (s *Schedule) instants(local time.Time) []time.Time {
+func (e *Expression) instants(local time.Time) []time.Time {
 	const anyHour = 1 << 63 // package cron sets this bit for a *
-	if s.spec.Hour&anyHour != 0 {
-		return zone.Instants(local, s.zone)
+	if e.spec.Hour&anyHour != 0 {
+		return zone.Instants(local, e.zone)
 	}
-	return []time.Time{zone.Instant(local, s.zone)}
+	return []time.Time{zone.Instant(local, e.zone)}
 }
 
 // Take returns the first n occurrences after a time, or fewer if there are no more.
-func (s *Schedule) Take(after time.Time, n int) []time.Time {
+func (e *Expression) Take(after time.Time, n int) []time.Time {
 	var all []time.Time
 	for len(all) < n {
-		next, ok := s.Next(after)
+		next, ok := e.Next(after)
 		if !ok {
 			break
 		}
