@@ -21,7 +21,7 @@ var forPrograms = map[string]string{
 	"internal/httpapi/records/channels.go":   "the member per",
 	"internal/invalid/invalid.go":            "the member limit",
 	"internal/push/errors.go":                "an error between packages",
-	"internal/push/recurring.go":             "members that are time spans",
+	"internal/recurrence/schedule.go":        "members that are time spans",
 	"internal/ratelimit/limit.go":            "the value of a fault",
 	"internal/store/bulk/changes.go":         "the audit log, which the console puts into words",
 	"internal/store/campaigns/campaigns.go":  "the audit log, which the console puts into words",

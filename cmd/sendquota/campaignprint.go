@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 )
 
 // count is a row of a summary. Rows with 0 recipients are left out.
@@ -106,7 +106,7 @@ func delays(all []client.Delay) string {
 		case d.UpToSeconds == 0:
 			parts = append(parts, fmt.Sprintf("%d by more than a day", d.Recipients))
 		default:
-			parts = append(parts, fmt.Sprintf("%d by up to %s", d.Recipients, push.Span(time.Duration(d.UpToSeconds)*time.Second)))
+			parts = append(parts, fmt.Sprintf("%d by up to %s", d.Recipients, recurrence.Span(time.Duration(d.UpToSeconds)*time.Second)))
 		}
 	}
 	if len(parts) == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -16,7 +16,7 @@ type listSchedules struct{ listOfTenant }
 func (c listSchedules) Run() error {
 	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
 		views := []scheduleView{}
-		err := st.AllSchedules(ctx, tenant, func(tenant string, p push.Schedule) error {
+		err := st.AllSchedules(ctx, tenant, func(tenant string, p recurrence.Schedule) error {
 			views = append(views, scheduleViewOf(tenant, &p))
 			return nil
 		})
@@ -32,20 +32,20 @@ func (c listSchedules) Run() error {
 
 // scheduleView has null for a missing time, and for the campaign of a schedule of single pushes. It names no recipient.
 type scheduleView struct {
-	ID        uuid.UUID    `json:"id"`
-	Tenant    string       `json:"tenant"`
-	Name      string       `json:"name"`
-	Status    string       `json:"status"`
-	Cron      string       `json:"cron"`
-	TimeZone  string       `json:"time_zone"`
-	CatchUp   push.CatchUp `json:"catch_up"`
-	NextAt    *time.Time   `json:"next_at"`
-	Until     *time.Time   `json:"until"`
-	Campaign  *uuid.UUID   `json:"campaign"` // the pattern
-	CreatedAt time.Time    `json:"created_at"`
+	ID        uuid.UUID          `json:"id"`
+	Tenant    string             `json:"tenant"`
+	Name      string             `json:"name"`
+	Status    string             `json:"status"`
+	Cron      string             `json:"cron"`
+	TimeZone  string             `json:"time_zone"`
+	CatchUp   recurrence.CatchUp `json:"catch_up"`
+	NextAt    *time.Time         `json:"next_at"`
+	Until     *time.Time         `json:"until"`
+	Campaign  *uuid.UUID         `json:"campaign"` // the pattern
+	CreatedAt time.Time          `json:"created_at"`
 }
 
-func scheduleViewOf(tenant string, p *push.Schedule) scheduleView {
+func scheduleViewOf(tenant string, p *recurrence.Schedule) scheduleView {
 	v := scheduleView{
 		ID: p.ID, Tenant: tenant, Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, CatchUp: p.CatchUp,
 		Until: orNil(p.Until), CreatedAt: p.CreatedAt,
@@ -53,7 +53,7 @@ func scheduleViewOf(tenant string, p *push.Schedule) scheduleView {
 	if p.Campaign != uuid.Nil {
 		v.Campaign = &p.Campaign
 	}
-	if v.Status == push.ScheduleActive {
+	if v.Status == recurrence.Active {
 		v.NextAt = orNil(p.NextAt)
 	}
 	return v

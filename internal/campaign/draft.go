@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -111,7 +112,7 @@ func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 	}
 	s.checkTimes(c, &p, &bad)
 	if c.Spread != nil && (p.Spread < 0 || p.Spread > MaxSpread || p.Spread%quota.Second != 0) {
-		bad.Add("spread", push.Span(p.Spread).String(), "must be a time span of whole seconds, from 0 seconds to %s, written like 90s or 30m", duration.Words(MaxSpread))
+		bad.Add("spread", recurrence.Span(p.Spread).String(), "must be a time span of whole seconds, from 0 seconds to %s, written like 90s or 30m", duration.Words(MaxSpread))
 	}
 	if c.Metadata != nil && len(p.Metadata) > MaxMetadata {
 		bad.Add("metadata", nil, "must have at most %d bytes, has %d", MaxMetadata, len(p.Metadata))
@@ -172,7 +173,7 @@ func (s *Service) checkTimes(c Change, p *push.Campaign, bad *invalid.FieldError
 	case spreads && given(c.Latest):
 		bad.Add("latest", stamp(p.Latest), "must not be before the end of the spread, %s", end)
 	case spreads && (c.Spread != nil || given(c.SendAt) || given(c.LocalTime)):
-		bad.Add("spread", push.Span(p.Spread).String(), "must not reach beyond latest, %s", p.Latest)
+		bad.Add("spread", recurrence.Span(p.Spread).String(), "must not reach beyond latest, %s", p.Latest)
 	case !given(c.Latest):
 	case !first.IsZero() && p.Latest.Before(first):
 		bad.Add("latest", stamp(p.Latest), "must not be before %s, %s", field, start)

@@ -23,10 +23,6 @@ var (
 	ErrNotRetryable = errors.New("the push has neither failed nor expired")
 	// ErrKeyReused: the Idempotency-Key was used for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
-	// ErrTooManySchedules: the tenant has reached the maximum number of schedules.
-	ErrTooManySchedules = errors.New("the tenant already has the maximum number of schedules")
-	// ErrNoPattern: the campaign that a schedule is to copy does not exist.
-	ErrNoPattern = errors.New("the campaign to copy does not exist")
 	// ErrTooManyCampaigns: the tenant has reached the maximum number of campaigns that have not ended.
 	ErrTooManyCampaigns = errors.New("the tenant already has the maximum number of campaigns that have not ended")
 	// ErrMoved: the send time of the push is not the one that the caller knows.

@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -100,18 +101,18 @@ func (b *bundle) newTenant() uuid.UUID {
 }
 
 // create creates a schedule that occurs every minute, for a recipient of its own, with changes.
-func (b *bundle) create(change recurring.Change) push.Schedule {
+func (b *bundle) create(change recurring.Change) recurrence.Schedule {
 	b.t.Helper()
 	return b.createFor(b.tenant, change)
 }
 
-func (b *bundle) createFor(tenant uuid.UUID, change recurring.Change) push.Schedule {
+func (b *bundle) createFor(tenant uuid.UUID, change recurring.Change) recurrence.Schedule {
 	b.t.Helper()
 	if change.Cron == nil {
 		change.Cron = new("@every 1m")
 	}
 	if change.Pattern == nil {
-		change.Pattern = &push.Pattern{Recipient: uuid.NewString(), Message: json.RawMessage(`{"title":"hello"}`)}
+		change.Pattern = &recurrence.Pattern{Recipient: uuid.NewString(), Message: json.RawMessage(`{"title":"hello"}`)}
 	}
 	p, _, err := b.Create(b.t.Context(), tenant, change, recurring.Key{})
 	if err != nil {
@@ -154,9 +155,9 @@ func passAll(t *testing.T, l loop.Loop) {
 }
 
 // runs returns the records of a schedule's occurrences, the first one first.
-func (b *bundle) runs(p push.Schedule) []push.Run {
+func (b *bundle) runs(p recurrence.Schedule) []recurrence.Run {
 	b.t.Helper()
-	var all []push.Run
+	var all []recurrence.Run
 	for before := (time.Time{}); ; {
 		page, err := b.Runs(b.t.Context(), p.Tenant, p.ID, before, 100)
 		if err != nil {
@@ -170,7 +171,7 @@ func (b *bundle) runs(p push.Schedule) []push.Run {
 }
 
 // outcomes returns the outcomes and reasons of a schedule's runs.
-func (b *bundle) outcomes(p push.Schedule) []string {
+func (b *bundle) outcomes(p recurrence.Schedule) []string {
 	b.t.Helper()
 	var all []string
 	for _, r := range b.runs(p) {
@@ -184,7 +185,7 @@ func (b *bundle) outcomes(p push.Schedule) []string {
 }
 
 // sent lists the pushes for the recipient of a schedule, by their send times.
-func (b *bundle) sent(p push.Schedule) []push.Push {
+func (b *bundle) sent(p recurrence.Schedule) []push.Push {
 	b.t.Helper()
 	page, err := b.store.List(b.t.Context(), p.Tenant, push.Filter{Recipient: p.Pattern.Recipient}, push.Position{}, 500)
 	if err != nil {
@@ -193,7 +194,7 @@ func (b *bundle) sent(p push.Schedule) []push.Push {
 	return page.Pushes
 }
 
-func (b *bundle) want(p push.Schedule, outcomes ...string) {
+func (b *bundle) want(p recurrence.Schedule, outcomes ...string) {
 	b.t.Helper()
 	if got := b.outcomes(p); !slices.Equal(got, outcomes) {
 		b.t.Errorf("%q, want %q", got, outcomes)

@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -21,7 +22,7 @@ const copyTime = 500 * time.Millisecond
 
 // startAll starts the campaigns of occurrences, one after the other. Occurrences without time left come first in the
 // next pass, which begins at once.
-func (r *runner) startAll(ctx context.Context, all []push.Occurrence, runs []push.Run) {
+func (r *runner) startAll(ctx context.Context, all []recurrence.Occurrence, runs []recurrence.Run) {
 	began := time.Now()
 	for i := range all {
 		if all[i].Schedule.Campaign == uuid.Nil {
@@ -39,22 +40,22 @@ func (r *runner) startAll(ctx context.Context, all []push.Occurrence, runs []pus
 
 // start makes progress on the campaign of an occurrence, and returns the outcome. Without an outcome, it is to be
 // called again: at once, if again is true.
-func (r *runner) start(ctx context.Context, o *push.Occurrence) (run push.Run, again bool) {
+func (r *runner) start(ctx context.Context, o *recurrence.Occurrence) (run recurrence.Run, again bool) {
 	p, c := &o.Schedule, copyOf(o)
-	run = push.Run{Schedule: p.ID, At: o.At}
-	if o.Begun > lateLimit && !(p.CatchUp == push.CatchUpLast && latest(o)) {
+	run = recurrence.Run{Schedule: p.ID, At: o.At}
+	if o.Begun > lateLimit && !(p.CatchUp == recurrence.Last && latest(o)) {
 		if _, err := r.campaigns.Campaign(ctx, p.Tenant, c.ID); errors.Is(err, push.ErrNotFound) {
-			run.Outcome, run.Reason = push.RunSkipped, missed
+			run.Outcome, run.Reason = recurrence.Skipped, missed
 			return run, false
 		}
 	}
 	done, err := r.campaigns.StartCopy(ctx, c)
 	switch {
 	case done:
-		run.Outcome, run.Campaign = push.RunSubmitted, c.ID
+		run.Outcome, run.Campaign = recurrence.Submitted, c.ID
 	case err != nil:
 		if run.Reason, run.Detail = refusedCampaign(err); run.Reason != "" {
-			run.Outcome = push.RunRefused
+			run.Outcome = recurrence.Refused
 		} else {
 			r.log.WarnContext(ctx, "could not start campaign of occurrence; will retry", "schedule", p.ID, "at", o.At, "error", err)
 		}
@@ -64,7 +65,7 @@ func (r *runner) start(ctx context.Context, o *push.Occurrence) (run push.Run, a
 
 // copyOf returns the copy of a campaign for an occurrence. Every worker computes the same. Its name ends with the day
 // of the occurrence, by the schedule's zone.
-func copyOf(o *push.Occurrence) push.CampaignCopy {
+func copyOf(o *recurrence.Occurrence) push.CampaignCopy {
 	p := &o.Schedule
 	in, err := zone.Load(p.TimeZone)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -43,7 +44,7 @@ func (b *bundle) copies() (campaigns, recipients int) {
 }
 
 // everyHour creates a schedule of a campaign that was due a second ago, and is due again long after the test.
-func (b *bundle) everyHour(of uuid.UUID, c recurring.Change) push.Schedule {
+func (b *bundle) everyHour(of uuid.UUID, c recurring.Change) recurrence.Schedule {
 	b.t.Helper()
 	c.Cron, c.Campaign, c.Pattern = new("@every 1h"), &of, nil
 	p, _, err := b.Create(b.t.Context(), b.tenant, c, recurring.Key{})
@@ -103,7 +104,7 @@ func TestCampaigns_Once(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	of := b.pattern(push.CampaignDraft, 11_000)
-	var all []push.Schedule
+	var all []recurrence.Schedule
 	for range 3 {
 		all = append(all, b.everyHour(of, recurring.Change{}))
 	}
@@ -191,7 +192,7 @@ func TestCampaigns_Missed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	of := b.pattern(push.CampaignFinished, 3)
-	skipped, caught := b.everyHour(of, recurring.Change{}), b.everyHour(of, recurring.Change{CatchUp: new(push.CatchUpLast)})
+	skipped, caught := b.everyHour(of, recurring.Change{}), b.everyHour(of, recurring.Change{CatchUp: new(recurrence.Last)})
 	passAll(t, recurring.NewRunner(&beginner{b.store}, b.pushes, b.campaigns, quiet, 0))
 	testenv.Exec(t, b.url, `UPDATE schedule_runs SET begun_at = now() - interval '11 minutes'`)
 	b.pass()

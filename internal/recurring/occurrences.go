@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -24,7 +23,7 @@ const (
 )
 
 // timetable returns the times of a schedule.
-func timetable(p *push.Schedule) (*recurrence.Expression, error) {
+func timetable(p *recurrence.Schedule) (*recurrence.Expression, error) {
 	in, err := zone.Load(p.TimeZone)
 	if err != nil {
 		return nil, err
@@ -37,13 +36,13 @@ func timetable(p *push.Schedule) (*recurrence.Expression, error) {
 }
 
 // restart makes a schedule's occurrences begin after now.
-func restart(p push.Schedule, now time.Time) push.Schedule {
+func restart(p recurrence.Schedule, now time.Time) recurrence.Schedule {
 	p.Began, p.Done = now.Truncate(time.Second), now
 	return p
 }
 
 // next returns the first occurrence that is not recorded; zero: there is none.
-func next(p *push.Schedule, times *recurrence.Expression) time.Time {
+func next(p *recurrence.Schedule, times *recurrence.Expression) time.Time {
 	at, ok := times.Next(p.Done)
 	if !ok || !p.Until.IsZero() && !at.Before(p.Until) {
 		return time.Time{}
@@ -53,7 +52,7 @@ func next(p *push.Schedule, times *recurrence.Expression) time.Time {
 
 // settle returns the outcomes of the occurrences of a schedule up to now, at most maxRuns, and the schedule with its
 // next time. Occurrences older than kept are not recorded, unless kept is zero.
-func settle(p push.Schedule, now time.Time, kept time.Duration) (push.Schedule, []push.Run, error) {
+func settle(p recurrence.Schedule, now time.Time, kept time.Duration) (recurrence.Schedule, []recurrence.Run, error) {
 	times, err := timetable(&p)
 	if err != nil {
 		return p, nil, err
@@ -61,16 +60,16 @@ func settle(p push.Schedule, now time.Time, kept time.Duration) (push.Schedule, 
 	if oldest := now.Add(-kept); kept > 0 && p.Done.Before(oldest) {
 		p.Done = oldest
 	}
-	query := recurrence.Query{After: p.Done, Now: now, Grace: grace, Until: p.Until, CatchUp: recurrence.CatchUp(p.CatchUp), Most: maxRuns}
+	query := recurrence.Query{After: p.Done, Now: now, Grace: grace, Until: p.Until, CatchUp: p.CatchUp, Most: maxRuns}
 	reason := missed
 	if p.Paused {
 		query.Resumed, reason = now, paused
 	}
-	var runs []push.Run
+	var runs []recurrence.Run
 	for _, r := range times.Due(query) {
-		run := push.Run{Schedule: p.ID, At: r.At.UTC()}
+		run := recurrence.Run{Schedule: p.ID, At: r.At.UTC()}
 		if !r.Done {
-			run.Outcome, run.Reason = push.RunSkipped, reason
+			run.Outcome, run.Reason = recurrence.Skipped, reason
 		}
 		runs, p.Done = append(runs, run), r.At
 	}

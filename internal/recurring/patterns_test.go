@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -37,7 +38,7 @@ func TestPatterns_Deleted(t *testing.T) {
 		if err := b.campaigns.DeleteDraft(t.Context(), b.tenant, of); !errors.As(err, &state) || state.Campaign.ID != of {
 			t.Fatalf("%v", err)
 		}
-		for _, p := range []push.Schedule{first, second} {
+		for _, p := range []recurrence.Schedule{first, second} {
 			named := false
 			for _, id := range names {
 				named = named || id == p.ID

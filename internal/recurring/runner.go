@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store/schedules"
 )
@@ -53,7 +54,7 @@ type runnerStore interface {
 	DueSchedules(ctx context.Context, turn *schedules.Turn, limit int) (schedules.Due, error)
 	SettleSchedules(ctx context.Context, all []schedules.Settled) (n int, err error)
 	LockOccurrences(ctx context.Context, turn *schedules.Turn, limit int) (*schedules.Begun, error)
-	RecordOccurrences(ctx context.Context, b *schedules.Begun, runs []push.Run) (recorded bool, err error)
+	RecordOccurrences(ctx context.Context, b *schedules.Begun, runs []recurrence.Run) (recorded bool, err error)
 }
 
 // runner submits occurrences when they are due.
@@ -137,7 +138,7 @@ func (r *runner) wakeIn(next time.Duration) {
 }
 
 // settle settles a schedule. If its zone is no longer known, or its expression is invalid, it is retried after an hour.
-func (r *runner) settle(p push.Schedule, now time.Time) (push.Schedule, []push.Run) {
+func (r *runner) settle(p recurrence.Schedule, now time.Time) (recurrence.Schedule, []recurrence.Run) {
 	settled, runs, err := settle(p, now, r.kept)
 	if err != nil {
 		r.log.Error("could not read schedule; retrying in an hour", "schedule", p.ID, "error", err)
@@ -164,8 +165,8 @@ func (r *runner) submitBegun(ctx context.Context) (more bool, err error) {
 }
 
 // submitAll submits occurrences concurrently, so that the store can batch them.
-func (r *runner) submitAll(ctx context.Context, all []push.Occurrence) []push.Run {
-	runs := make([]push.Run, len(all))
+func (r *runner) submitAll(ctx context.Context, all []recurrence.Occurrence) []recurrence.Run {
+	runs := make([]recurrence.Run, len(all))
 	var submitting sync.WaitGroup
 	for i := range all {
 		if all[i].Schedule.Campaign == uuid.Nil {
@@ -178,25 +179,25 @@ func (r *runner) submitAll(ctx context.Context, all []push.Occurrence) []push.Ru
 }
 
 // submit submits an occurrence, and returns the outcome. Without an outcome, the occurrence is to be submitted again.
-func (r *runner) submit(ctx context.Context, o *push.Occurrence) push.Run {
-	p, run := &o.Schedule, push.Run{Schedule: o.Schedule.ID, At: o.At}
+func (r *runner) submit(ctx context.Context, o *recurrence.Occurrence) recurrence.Run {
+	p, run := &o.Schedule, recurrence.Run{Schedule: o.Schedule.ID, At: o.At}
 	options := optionsOf(o)
-	if o.Begun > lateLimit && !(p.CatchUp == push.CatchUpLast && latest(o)) {
+	if o.Begun > lateLimit && !(p.CatchUp == recurrence.Last && latest(o)) {
 		id, made, err := r.pushes.Submitted(ctx, p.Tenant, options)
 		switch {
 		case err != nil:
 			r.log.WarnContext(ctx, "could not find push of occurrence; will retry", "schedule", p.ID, "at", o.At, "error", err)
 		case made:
-			run.Outcome, run.Push = push.RunSubmitted, id
+			run.Outcome, run.Push = recurrence.Submitted, id
 		default:
-			run.Outcome, run.Reason = push.RunSkipped, missed
+			run.Outcome, run.Reason = recurrence.Skipped, missed
 		}
 		return run
 	}
 	res, err := r.pushes.Submit(ctx, p.Tenant, requestOf(o), options)
 	failpoint.Hit(failpoint.OccurrenceSubmitted)
 	if err == nil {
-		run.Outcome, run.Push = push.RunSubmitted, res.Push.ID
+		run.Outcome, run.Push = recurrence.Submitted, res.Push.ID
 		return run
 	}
 	if refused(&run, err); run.Outcome == "" {
@@ -206,14 +207,14 @@ func (r *runner) submit(ctx context.Context, o *push.Occurrence) push.Run {
 }
 
 // optionsOf returns the options of an occurrence. Every worker computes the same. No caller can send such a key.
-func optionsOf(o *push.Occurrence) schedule.Options {
+func optionsOf(o *recurrence.Occurrence) schedule.Options {
 	key := fmt.Sprintf("\x00schedule %s %d", o.Schedule.ID, o.At.Unix())
 	hash := sha256.Sum256([]byte(key))
 	return schedule.Options{IdempotencyKey: key, RequestHash: hash[:], Caps: o.Caps, RequestID: o.Schedule.ID.String()}
 }
 
 // latest reports whether no later occurrence is due.
-func latest(o *push.Occurrence) bool {
+func latest(o *recurrence.Occurrence) bool {
 	times, err := timetable(&o.Schedule)
 	if err != nil {
 		return false
@@ -225,7 +226,7 @@ func latest(o *push.Occurrence) bool {
 }
 
 // requestOf returns the request of an occurrence. It is decided by Postgres' clock, because this worker's may be wrong.
-func requestOf(o *push.Occurrence) schedule.Request {
+func requestOf(o *recurrence.Occurrence) schedule.Request {
 	p, now := &o.Schedule.Pattern, o.At.Add(o.Late)
 	r := schedule.Request{
 		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Template: p.Template, Variables: p.Variables, Metadata: p.Metadata,
@@ -244,7 +245,7 @@ func requestOf(o *push.Occurrence) schedule.Request {
 }
 
 // refused sets the reason why an occurrence was refused permanently, as a problem of the API.
-func refused(run *push.Run, err error) {
+func refused(run *recurrence.Run, err error) {
 	var (
 		noPlace  *schedule.Refusal
 		unwanted *schedule.OptedOut
@@ -254,7 +255,7 @@ func refused(run *push.Run, err error) {
 	)
 	switch {
 	case errors.As(err, &noPlace):
-		run.Outcome, run.Reason = push.RunRefused, "quiet-hours"
+		run.Outcome, run.Reason = recurrence.Refused, "quiet-hours"
 		for _, v := range noPlace.Violations {
 			run.Rules = append(run.Rules, v.Rule.Name)
 			if !v.Rule.Quiet {
@@ -263,12 +264,12 @@ func refused(run *push.Run, err error) {
 		}
 		slices.Sort(run.Rules)
 	case errors.As(err, &unwanted):
-		run.Outcome, run.Reason = push.RunRefused, booking.OptedOutReason
+		run.Outcome, run.Reason = recurrence.Refused, booking.OptedOutReason
 	case errors.As(err, &capped):
-		run.Outcome, run.Reason, run.Rules = push.RunRefused, "tenant-cap-exceeded", []string{capped.Cap}
+		run.Outcome, run.Reason, run.Rules = recurrence.Refused, "tenant-cap-exceeded", []string{capped.Cap}
 	case errors.As(err, &gone): // an earlier worker has submitted it, long ago
-		run.Outcome, run.Push = push.RunSubmitted, gone.ID
+		run.Outcome, run.Push = recurrence.Submitted, gone.ID
 	case errors.As(err, &wrong):
-		run.Outcome, run.Reason, run.Detail = push.RunRefused, "invalid-request", wrong.WithoutValues()
+		run.Outcome, run.Reason, run.Detail = recurrence.Refused, "invalid-request", wrong.WithoutValues()
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -23,8 +24,8 @@ import (
 func TestRunner_Due(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	p := b.create(recurring.Change{Pattern: &push.Pattern{
-		Recipient: "anna", Channel: "sms", Category: "digest", To: "+4512345678", Message: json.RawMessage(`{"body":"<b>&"}`), Metadata: json.RawMessage(`{"a":1.50}`), ExpiresAfter: push.Span(time.Hour),
+	p := b.create(recurring.Change{Pattern: &recurrence.Pattern{
+		Recipient: "anna", Channel: "sms", Category: "digest", To: "+4512345678", Message: json.RawMessage(`{"body":"<b>&"}`), Metadata: json.RawMessage(`{"a":1.50}`), ExpiresAfter: recurrence.Span(time.Hour),
 	}})
 	b.pass()
 	b.want(p)
@@ -52,7 +53,7 @@ func TestRunner_WrongClock(t *testing.T) {
 	for _, ahead := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
 		b := setup(t, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour})
 		pushes := b.servicesAt(func() time.Time { return time.Now().Add(ahead) })
-		last, deferred := push.CatchUpLast, push.Pattern{Recipient: "anna", OnConflict: "defer", Message: json.RawMessage(`{}`)}
+		last, deferred := recurrence.Last, recurrence.Pattern{Recipient: "anna", OnConflict: "defer", Message: json.RawMessage(`{}`)}
 		p := b.create(recurring.Change{CatchUp: &last, Pattern: &deferred})
 		began := b.age(p.ID, 2*time.Minute+time.Second)
 		passAll(t, recurring.NewRunner(b.store, pushes, b.campaigns, quiet, 0))
@@ -68,16 +69,16 @@ func TestRunner_WrongClock(t *testing.T) {
 func TestRunner_Missed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	skip, last := b.create(recurring.Change{}), b.create(recurring.Change{CatchUp: new(push.CatchUpLast)})
+	skip, last := b.create(recurring.Change{}), b.create(recurring.Change{CatchUp: new(recurrence.Last)})
 	many := b.create(recurring.Change{})
-	for _, p := range []push.Schedule{skip, last} {
+	for _, p := range []recurrence.Schedule{skip, last} {
 		b.age(p.ID, 4*time.Minute+time.Second)
 	}
 	b.age(many.ID, 1200*time.Minute+time.Second) // more than are settled at once
 	old := b.create(recurring.Change{})
 	b.age(old.ID, 100*24*time.Hour+time.Second) // longer ago than runs are kept
 	testenv.Exec(t, b.url, `UPDATE schedules SET cron = '@every 24h' WHERE id = $1`, [16]byte(old.ID))
-	late := b.create(recurring.Change{Cron: new("@every 3m"), CatchUp: new(push.CatchUpLast)})
+	late := b.create(recurring.Change{Cron: new("@every 3m"), CatchUp: new(recurrence.Last)})
 	b.age(late.ID, 8*time.Minute) // the second was two minutes ago
 	b.pass()
 	b.want(skip, "skipped missed", "skipped missed", "skipped missed", "submitted")
@@ -101,10 +102,10 @@ func TestRunner_Missed(t *testing.T) {
 func TestRunner_Refused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour}, quota.Rule{Name: "per-week", Limit: 1, Window: 7 * 24 * time.Hour})
-	full, unwanted, unknown, deferred := b.create(recurring.Change{}), b.create(recurring.Change{}), b.create(recurring.Change{}), b.create(recurring.Change{Pattern: &push.Pattern{
+	full, unwanted, unknown, deferred := b.create(recurring.Change{}), b.create(recurring.Change{}), b.create(recurring.Change{}), b.create(recurring.Change{Pattern: &recurrence.Pattern{
 		Recipient: "bert", OnConflict: "defer", Message: json.RawMessage(`{}`),
 	}})
-	for _, p := range []push.Schedule{full, deferred} {
+	for _, p := range []recurrence.Schedule{full, deferred} {
 		b.age(p.ID, 61*time.Second)
 		b.pass()
 		b.age(p.ID, 61*time.Second)
@@ -153,7 +154,7 @@ func TestRunner_Again(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("%+v", first)
 	}
-	if _, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Pattern: &push.Pattern{Recipient: p.Pattern.Recipient, Message: json.RawMessage(`{"title":"other"}`)}}, nil); err != nil {
+	if _, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Pattern: &recurrence.Pattern{Recipient: p.Pattern.Recipient, Message: json.RawMessage(`{"title":"other"}`)}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.pass()
@@ -169,7 +170,7 @@ type dyingStore struct {
 	die func()
 }
 
-func (s *dyingStore) RecordOccurrences(ctx context.Context, b *schedules.Begun, runs []push.Run) (bool, error) {
+func (s *dyingStore) RecordOccurrences(ctx context.Context, b *schedules.Begun, runs []recurrence.Run) (bool, error) {
 	s.die()
 	return s.Store.RecordOccurrences(ctx, b, runs)
 }
@@ -178,9 +179,9 @@ func (s *dyingStore) RecordOccurrences(ctx context.Context, b *schedules.Begun, 
 func TestRunner_LongBegun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	not, done, last := b.create(recurring.Change{}), b.create(recurring.Change{}), b.create(recurring.Change{CatchUp: new(push.CatchUpLast)})
+	not, done, last := b.create(recurring.Change{}), b.create(recurring.Change{}), b.create(recurring.Change{CatchUp: new(recurrence.Last)})
 	begin := recurring.NewRunner(&beginner{b.store}, b.pushes, b.campaigns, quiet, 0)
-	for _, p := range []push.Schedule{not, done, last} {
+	for _, p := range []recurrence.Schedule{not, done, last} {
 		b.age(p.ID, 61*time.Second)
 	}
 	passAll(t, begin)
@@ -207,7 +208,7 @@ func (b beginner) LockOccurrences(ctx context.Context, _ *schedules.Turn, _ int)
 func TestRunner_Workers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	all := make([]push.Schedule, 300)
+	all := make([]recurrence.Schedule, 300)
 	for i := range all {
 		all[i] = b.create(recurring.Change{Cron: new("@every 1m")})
 	}
@@ -236,7 +237,7 @@ func TestRunner_Turns(t *testing.T) {
 		INSERT INTO schedules (id, tenant_id, name, cron, time_zone, push, catch_up, paused, began_at, done_at, created_at, updated_at)
 		SELECT gen_random_uuid(), tenant_id, name, cron, time_zone, json_build_object('recipient', n::text, 'message', '{}'::json), catch_up, paused, began_at, done_at, created_at, updated_at
 		FROM schedules CROSS JOIN generate_series(1, 3000) n`)
-	few := make([]push.Schedule, 3)
+	few := make([]recurrence.Schedule, 3)
 	for i := range few {
 		few[i] = b.createFor(b.newTenant(), recurring.Change{Cron: new("@every 1h")})
 	}
@@ -262,7 +263,7 @@ func TestSweeper(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	kept, deleted := b.create(recurring.Change{}), b.create(recurring.Change{})
-	for _, p := range []push.Schedule{kept, deleted} {
+	for _, p := range []recurrence.Schedule{kept, deleted} {
 		b.age(p.ID, 30*time.Minute+time.Second)
 	}
 	b.pass()

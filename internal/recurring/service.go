@@ -35,18 +35,18 @@ type Config struct {
 
 // reads are the methods of the store that the API uses unchanged.
 type reads interface {
-	Schedule(ctx context.Context, tenant, id uuid.UUID) (push.Schedule, error)
-	Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (push.SchedulePage, error)
-	Runs(ctx context.Context, tenant, schedule uuid.UUID, before time.Time, limit int) (push.RunPage, error)
+	Schedule(ctx context.Context, tenant, id uuid.UUID) (recurrence.Schedule, error)
+	Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (recurrence.Page, error)
+	Runs(ctx context.Context, tenant, schedule uuid.UUID, before time.Time, limit int) (recurrence.RunPage, error)
 	DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error
 }
 
 // changes creates and changes schedules.
 type changes interface {
 	Clock(ctx context.Context, tenant uuid.UUID) (time.Time, error)
-	CreateSchedule(ctx context.Context, n schedules.NewSchedule) (p push.Schedule, found bool, err error)
-	CurrentSchedule(ctx context.Context, tenant, id uuid.UUID) (p push.Schedule, now time.Time, err error)
-	ChangeSchedule(ctx context.Context, n schedules.Change) (push.Schedule, error)
+	CreateSchedule(ctx context.Context, n schedules.NewSchedule) (p recurrence.Schedule, found bool, err error)
+	CurrentSchedule(ctx context.Context, tenant, id uuid.UUID) (p recurrence.Schedule, now time.Time, err error)
+	ChangeSchedule(ctx context.Context, n schedules.Change) (recurrence.Schedule, error)
 }
 
 // campaigns finds the campaign that a schedule copies.
@@ -74,15 +74,15 @@ func New(st Store, z zones, now func() time.Time, cfg Config) *Service {
 // Change is a caller's change of a schedule. A nil member stays, or has its default in a new schedule.
 type Change struct {
 	Name, Cron, TimeZone *string
-	Pattern              *push.Pattern // valid; replaces a campaign
-	Campaign             *uuid.UUID    // replaces a pattern
-	CatchUp              *push.CatchUp
+	Pattern              *recurrence.Pattern // valid; replaces a campaign
+	Campaign             *uuid.UUID          // replaces a pattern
+	CatchUp              *recurrence.CatchUp
 	Paused               *bool
 	Until                *time.Time // zero: no end
 }
 
 // on applies the change to a schedule, except to its times.
-func (c Change) on(p push.Schedule) push.Schedule {
+func (c Change) on(p recurrence.Schedule) recurrence.Schedule {
 	set(&p.Name, c.Name)
 	set(&p.Cron, c.Cron)
 	set(&p.TimeZone, c.TimeZone)
@@ -90,7 +90,7 @@ func (c Change) on(p push.Schedule) push.Schedule {
 		p.Pattern, p.Campaign = *c.Pattern, uuid.Nil
 	}
 	if c.Campaign != nil {
-		p.Pattern, p.Campaign = push.Pattern{}, *c.Campaign
+		p.Pattern, p.Campaign = recurrence.Pattern{}, *c.Campaign
 	}
 	set(&p.CatchUp, c.CatchUp)
 	set(&p.Paused, c.Paused)
@@ -111,9 +111,9 @@ type Key struct {
 }
 
 // Create creates a schedule, or returns the one that an earlier request with the same key has created. Its errors are
-// [invalid.FieldErrors], [push.ErrTooManySchedules] and [push.ErrKeyReused].
-func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p push.Schedule, found bool, err error) {
-	p = c.on(push.Schedule{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, CatchUp: push.CatchUpSkip})
+// [invalid.FieldErrors], [recurrence.ErrTooMany] and [push.ErrKeyReused].
+func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p recurrence.Schedule, found bool, err error) {
+	p = c.on(recurrence.Schedule{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, CatchUp: recurrence.Skip})
 	if key.Text != "" {
 		p.ID = uuid.NewHash(sha256.New(), tenant, []byte("schedule "+key.Text), 8)
 	}
@@ -145,17 +145,17 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 
 // without turns the error of a campaign that was deleted after the check into the error of the check.
 func (c Change) without(err error) error {
-	if !errors.Is(err, push.ErrNoPattern) {
+	if !errors.Is(err, recurrence.ErrNoPattern) {
 		return err
 	}
 	var bad invalid.FieldErrors
-	bad.Add("campaign", c.Campaign.String(), "%v", push.ErrNoPattern)
+	bad.Add("campaign", c.Campaign.String(), "%v", recurrence.ErrNoPattern)
 	return bad
 }
 
 // Check returns all faults of a change of a schedule; a schedule with nothing but a tenant is a new one. Callers merge
 // these with their own errors.
-func (s *Service) Check(ctx context.Context, c Change, of push.Schedule) (invalid.FieldErrors, error) {
+func (s *Service) Check(ctx context.Context, c Change, of recurrence.Schedule) (invalid.FieldErrors, error) {
 	of = c.on(of)
 	if of.TimeZone == "" && c.TimeZone == nil {
 		of.TimeZone = "UTC"
@@ -164,7 +164,7 @@ func (s *Service) Check(ctx context.Context, c Change, of push.Schedule) (invali
 }
 
 // check checks the changed members of a schedule.
-func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad invalid.FieldErrors, err error) {
+func (s *Service) check(ctx context.Context, c Change, p recurrence.Schedule) (bad invalid.FieldErrors, err error) {
 	now := s.now().UTC()
 	in, unknown := zone.Load(p.TimeZone)
 	if unknown != nil {
@@ -187,7 +187,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 	pattern, err := s.campaigns.Campaign(ctx, p.Tenant, *c.Campaign)
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		bad.Add("campaign", c.Campaign.String(), "%v", push.ErrNoPattern)
+		bad.Add("campaign", c.Campaign.String(), "%v", recurrence.ErrNoPattern)
 	case err != nil:
 		return bad, err
 	case !pattern.Status.Pattern():
@@ -198,7 +198,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 
 // Change changes a schedule. Occurrences that were due before follow the old schedule. Its errors are
 // [invalid.FieldErrors], [push.ErrNotFound] and [*push.StaleError].
-func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Schedule, error) {
+func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (recurrence.Schedule, error) {
 	old, now, err := s.changes.CurrentSchedule(ctx, tenant, id)
 	if err != nil {
 		return old, err
@@ -228,7 +228,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, un
 }
 
 // decide settles the occurrences of a schedule that the change can affect, and applies the change behind the last one.
-func (c Change) decide(p push.Schedule, now time.Time, kept time.Duration) schedules.Change {
+func (c Change) decide(p recurrence.Schedule, now time.Time, kept time.Duration) schedules.Change {
 	n := schedules.Change{Before: p, At: now}
 	if c.moves() {
 		settled, past, err := settle(p, now, kept)
@@ -250,7 +250,7 @@ func (c Change) moves() bool {
 
 // apply applies the change to a schedule without due occurrences. A schedule that is still unreadable is due at once:
 // workers retry it.
-func (c Change) apply(p push.Schedule, now time.Time) push.Schedule {
+func (c Change) apply(p recurrence.Schedule, now time.Time) recurrence.Schedule {
 	n := c.on(p)
 	ended := p.NextAt.IsZero() && c.Until != nil
 	if ended || n.Cron != p.Cron || n.TimeZone != p.TimeZone {

@@ -14,12 +14,13 @@ import (
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func (b *bundle) change(p push.Schedule, c recurring.Change) push.Schedule {
+func (b *bundle) change(p recurrence.Schedule, c recurring.Change) recurrence.Schedule {
 	b.t.Helper()
 	changed, err := b.Change(b.t.Context(), p.Tenant, p.ID, c, nil)
 	if err != nil {
@@ -33,7 +34,7 @@ func (b *bundle) change(p push.Schedule, c recurring.Change) push.Schedule {
 func TestChange_Paused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	last := push.CatchUpLast
+	last := recurrence.Last
 	for _, looks := range []bool{true, false} {
 		p := b.create(recurring.Change{CatchUp: &last})
 		b.age(p.ID, 61*time.Second)
@@ -71,7 +72,7 @@ func TestChange_Times(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	b.pass()
-	if all := b.runs(p); len(all) != 700 || all[699].Outcome != push.RunSubmitted {
+	if all := b.runs(p); len(all) != 700 || all[699].Outcome != recurrence.Submitted {
 		t.Errorf("%d runs", len(all))
 	}
 	// It ends, and begins again.
@@ -189,7 +190,7 @@ func (s *slowStore) LockOccurrences(ctx context.Context, turn *schedules.Turn, l
 func TestCreate_Key(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	change := recurring.Change{Cron: new("@daily"), Until: new(time.Now().Add(time.Hour)), Pattern: &push.Pattern{Recipient: "anna", Message: json.RawMessage(`{}`)}}
+	change := recurring.Change{Cron: new("@daily"), Until: new(time.Now().Add(time.Hour)), Pattern: &recurrence.Pattern{Recipient: "anna", Message: json.RawMessage(`{}`)}}
 	key := recurring.Key{Text: "k", Hash: []byte("hash")}
 	first, found, err := b.Create(t.Context(), b.tenant, change, key)
 	if err != nil || found {
@@ -233,10 +234,10 @@ func TestCreate_Bounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	few := recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 2})
-	change := recurring.Change{Cron: new("@daily"), Pattern: &push.Pattern{Recipient: "anna", Message: json.RawMessage(`{}`)}}
+	change := recurring.Change{Cron: new("@daily"), Pattern: &recurrence.Pattern{Recipient: "anna", Message: json.RawMessage(`{}`)}}
 	for n := range 3 {
 		_, _, err := few.Create(t.Context(), b.tenant, change, recurring.Key{})
-		if full := errors.Is(err, push.ErrTooManySchedules); full != (n == 2) {
+		if full := errors.Is(err, recurrence.ErrTooMany); full != (n == 2) {
 			t.Errorf("%d: %v", n, err)
 		}
 	}
@@ -246,20 +247,20 @@ func TestCreate_Bounded(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	s := recurring.New(nil, nil, time.Now, recurring.Config{})
-	old := push.Schedule{Cron: "0 0 30 2 *", TimeZone: "Mars/Olympus"}
+	old := recurrence.Schedule{Cron: "0 0 30 2 *", TimeZone: "Mars/Olympus"}
 	for _, row := range []struct {
 		name   string
 		change recurring.Change
-		of     push.Schedule
+		of     recurrence.Schedule
 		want   string
 	}{
 		{"nothing", recurring.Change{}, old, ""},
-		{"all", recurring.Change{Cron: new("0 9 * *"), TimeZone: new("Europe/Belin"), Until: new(time.Now().Add(-time.Second))}, push.Schedule{}, "time_zone Europe/Berlin; cron five fields; until in the future"},
-		{"never", recurring.Change{Cron: new("0 0 30 2 *")}, push.Schedule{}, "cron never happens"},
-		{"every second", recurring.Change{Cron: new("@every 1s")}, push.Schedule{}, "cron at least a minute"},
-		{"a zone in it", recurring.Change{Cron: new("CRON_TZ=UTC 0 9 * * *")}, push.Schedule{}, "cron time_zone"},
-		{"no zone", recurring.Change{Cron: new("@daily"), TimeZone: new("")}, push.Schedule{}, "time_zone no time zone"},
-		{"for ever", recurring.Change{Until: new(time.Time{})}, push.Schedule{}, ""},
+		{"all", recurring.Change{Cron: new("0 9 * *"), TimeZone: new("Europe/Belin"), Until: new(time.Now().Add(-time.Second))}, recurrence.Schedule{}, "time_zone Europe/Berlin; cron five fields; until in the future"},
+		{"never", recurring.Change{Cron: new("0 0 30 2 *")}, recurrence.Schedule{}, "cron never happens"},
+		{"every second", recurring.Change{Cron: new("@every 1s")}, recurrence.Schedule{}, "cron at least a minute"},
+		{"a zone in it", recurring.Change{Cron: new("CRON_TZ=UTC 0 9 * * *")}, recurrence.Schedule{}, "cron time_zone"},
+		{"no zone", recurring.Change{Cron: new("@daily"), TimeZone: new("")}, recurrence.Schedule{}, "time_zone no time zone"},
+		{"for ever", recurring.Change{Until: new(time.Time{})}, recurrence.Schedule{}, ""},
 	} {
 		bad, err := s.Check(t.Context(), row.change, row.of)
 		if err != nil {

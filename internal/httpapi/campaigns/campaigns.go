@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
@@ -65,7 +66,7 @@ type campaignsView struct {
 func campaignViewOf(p push.Campaign) campaignView {
 	v := campaignView{
 		ID: p.ID.String(), Name: p.Name, Status: p.Status, Phase: p.Phase(), Channel: p.Channel, Category: p.Category, SendAt: rest.MaybeTime(p.SendAt), TimeZone: rest.MaybeText(p.TimeZone),
-		Spread: push.Span(p.Spread).String(), OnConflict: p.OnConflict, Latest: rest.MaybeTime(p.Latest), Message: rest.RawObject(p.Message), Metadata: rest.RawObject(p.Metadata),
+		Spread: recurrence.Span(p.Spread).String(), OnConflict: p.OnConflict, Latest: rest.MaybeTime(p.Latest), Message: rest.RawObject(p.Message), Metadata: rest.RawObject(p.Metadata),
 		Audience: p.Size, Progress: progressView(p.Progress),
 		CreatedAt: rest.Stamp(p.CreatedAt), UpdatedAt: rest.Stamp(p.UpdatedAt), StartedAt: rest.MaybeTime(p.StartedAt), EndedAt: rest.MaybeTime(p.EndedAt),
 	}
@@ -73,7 +74,7 @@ func campaignViewOf(p push.Campaign) campaignView {
 		v.LocalTime = rest.MaybeText(p.LocalTime.Format("2006-01-02T15:04:05"))
 	}
 	if p.ExpiresAfter > 0 {
-		v.ExpiresAfter = rest.MaybeText(push.Span(p.ExpiresAfter).String())
+		v.ExpiresAfter = rest.MaybeText(recurrence.Span(p.ExpiresAfter).String())
 	}
 	return v
 }

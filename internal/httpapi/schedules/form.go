@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -33,9 +33,9 @@ var (
 )
 
 func scheduleRows(whole bool) []rest.Field[scheduleForm] {
-	catchUp, paused := rest.OneOf(func(f *scheduleForm, c push.CatchUp) { f.CatchUp = &c }, push.CatchUpSkip, push.CatchUpLast), rest.Boolean(func(f *scheduleForm, p bool) { f.Paused = &p })
+	catchUp, paused := rest.OneOf(func(f *scheduleForm, c recurrence.CatchUp) { f.CatchUp = &c }, recurrence.Skip, recurrence.Last), rest.Boolean(func(f *scheduleForm, p bool) { f.Paused = &p })
 	if whole {
-		catchUp, paused = catchUp.Or(string(push.CatchUpSkip)), paused.Or("false")
+		catchUp, paused = catchUp.Or(string(recurrence.Skip)), paused.Or("false")
 	}
 	return []rest.Field[scheduleForm]{
 		rest.Row("name", rest.Optional, rest.Text(func(f *scheduleForm, s string) { f.Name = &s }, 0, maxScheduleName), "A name of your choice.", "Monday digest"),
@@ -86,7 +86,7 @@ func patternValue() rest.Value[scheduleForm] {
 }
 
 // eitherOr adds an error unless the schedule has exactly one of push and campaign. It is new, or was like old.
-func (f *scheduleForm) eitherOr(isNew bool, old push.Schedule, found *rest.FieldErrors) {
+func (f *scheduleForm) eitherOr(isNew bool, old recurrence.Schedule, found *rest.FieldErrors) {
 	unread := found.Has("push") || found.Has("campaign")
 	hasPush, hasCampaign := f.push != nil, f.Campaign != nil
 	switch {
@@ -103,10 +103,10 @@ func (f *scheduleForm) eitherOr(isNew bool, old push.Schedule, found *rest.Field
 }
 
 // patternOf returns the pattern that a form asks for.
-func patternOf(f *pushes.Form) *push.Pattern {
-	p := &push.Pattern{
+func patternOf(f *pushes.Form) *recurrence.Pattern {
+	p := &recurrence.Pattern{
 		Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, To: f.To, Message: f.Message, Template: f.Template, Variables: f.Variables, Metadata: f.Metadata,
-		Latest: f.Latest, ExpiresAt: f.ExpiresAt, ExpiresAfter: push.Span(f.ExpiresAfter),
+		Latest: f.Latest, ExpiresAt: f.ExpiresAt, ExpiresAfter: recurrence.Span(f.ExpiresAfter),
 	}
 	if f.Defer {
 		p.OnConflict = "defer"
@@ -116,7 +116,7 @@ func patternOf(f *pushes.Form) *push.Pattern {
 
 // readSchedule reads the change of a schedule; old is the zero value for a new one. It returns all errors in the
 // form of the request. If there are any, it adds all other errors.
-func (h *schedules) readSchedule(c *rest.Call, of *rest.Table[scheduleForm], old push.Schedule, bad *rest.FieldErrors) (recurring.Change, []byte, error) {
+func (h *schedules) readSchedule(c *rest.Call, of *rest.Table[scheduleForm], old recurrence.Schedule, bad *rest.FieldErrors) (recurring.Change, []byte, error) {
 	var (
 		f     scheduleForm
 		found rest.FieldErrors

@@ -10,14 +10,15 @@ import (
 
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
 func (h *schedules) routes(s *rest.Spec) []rest.Operation {
-	schedule := scheduleViewOf(push.Schedule{
-		ID: uuid.MustParse(rest.ExampleID), Name: "Monday digest", Cron: "0 9 * * MON", TimeZone: "Europe/Berlin", CatchUp: push.CatchUpSkip,
-		Pattern: push.Pattern{
-			Recipient: "user-42", Channel: "email", Message: json.RawMessage(`{"title": "Your week", "body": "Seven new messages."}`), ExpiresAfter: push.Span(4 * time.Hour),
+	schedule := scheduleViewOf(recurrence.Schedule{
+		ID: uuid.MustParse(rest.ExampleID), Name: "Monday digest", Cron: "0 9 * * MON", TimeZone: "Europe/Berlin", CatchUp: recurrence.Skip,
+		Pattern: recurrence.Pattern{
+			Recipient: "user-42", Channel: "email", Message: json.RawMessage(`{"title": "Your week", "body": "Seven new messages."}`), ExpiresAfter: recurrence.Span(4 * time.Hour),
 		},
 		Until: time.Date(2027, 6, 30, 0, 0, 0, 0, time.UTC), NextAt: time.Date(2026, 12, 7, 8, 0, 0, 0, time.UTC), CreatedAt: rest.ExampleTime(0), UpdatedAt: rest.ExampleTime(0),
 	})
@@ -64,8 +65,8 @@ func (h *schedules) routes(s *rest.Spec) []rest.Operation {
 		Description: "Lists the runs, the latest first. Every occurrence has one run, including skipped ones. Runs are kept for as long as ended pushes.",
 		Query:       &runsParams,
 		Status:      http.StatusOK, Answer: "A page of runs.", Example: runsView{Runs: []runView{
-			runViewOf(push.Run{At: rest.ExampleTime(7 * 24 * time.Hour), Outcome: push.RunRefused, Reason: pushes.QuotaExceeded.Name, Rules: []string{"per-day"}}),
-			runViewOf(push.Run{At: rest.ExampleTime(0), Outcome: push.RunSubmitted, Push: uuid.MustParse(rest.ExampleOtherID)}),
+			runViewOf(recurrence.Run{At: rest.ExampleTime(7 * 24 * time.Hour), Outcome: recurrence.Refused, Reason: pushes.QuotaExceeded.Name, Rules: []string{"per-day"}}),
+			runViewOf(recurrence.Run{At: rest.ExampleTime(0), Outcome: recurrence.Submitted, Push: uuid.MustParse(rest.ExampleOtherID)}),
 		}}, Problems: []rest.Kind{rest.NotFound},
 	}}
 }

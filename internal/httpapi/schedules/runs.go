@@ -6,19 +6,19 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // runView is the outcome of an occurrence.
 type runView struct {
-	At       string          `json:"at" format:"date-time"`
-	Outcome  push.RunOutcome `json:"outcome" enum:"submitted,refused,skipped"`
-	Push     *string         `json:"push" format:"uuid" nullable:"true" doc:"The push, if it was submitted."`
-	Campaign *string         `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign, if it was started."`
-	Reason   string          `json:"reason" doc:"For a refused run, the name of the problem that a submit would have got, for example quota-exceeded, or campaign-state; for a skipped run, missed or paused."`
-	Rules    []string        `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
-	Detail   string          `json:"detail,omitempty" doc:"The error of an invalid run."`
+	At       string                `json:"at" format:"date-time"`
+	Outcome  recurrence.RunOutcome `json:"outcome" enum:"submitted,refused,skipped"`
+	Push     *string               `json:"push" format:"uuid" nullable:"true" doc:"The push, if it was submitted."`
+	Campaign *string               `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign, if it was started."`
+	Reason   string                `json:"reason" doc:"For a refused run, the name of the problem that a submit would have got, for example quota-exceeded, or campaign-state; for a skipped run, missed or paused."`
+	Rules    []string              `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
+	Detail   string                `json:"detail,omitempty" doc:"The error of an invalid run."`
 }
 
 type runsView struct {
@@ -26,7 +26,7 @@ type runsView struct {
 	NextPageToken string    `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
-func runViewOf(r push.Run) runView {
+func runViewOf(r recurrence.Run) runView {
 	v := runView{At: rest.Stamp(r.At), Outcome: r.Outcome, Reason: r.Reason, Rules: append([]string{}, r.Rules...), Detail: r.Detail}
 	if r.Push != uuid.Nil {
 		id := r.Push.String()
@@ -42,10 +42,10 @@ var runsParams = rest.Pages[rest.PageParams]()
 
 // listRuns answers with a page of a schedule's runs.
 func (h *schedules) listRuns(c *rest.Call) error {
-	return rest.List(c, &runsParams, func(q rest.PageParams, before time.Time) ([]push.Run, *time.Time, error) {
+	return rest.List(c, &runsParams, func(q rest.PageParams, before time.Time) ([]recurrence.Run, *time.Time, error) {
 		page, err := h.svc.Runs(c.Request.Context(), c.Caller.Tenant, c.ID, before, q.Size)
 		return page.Runs, rest.OrNowhere(page.Next), rest.NoSuch("schedule", err)
-	}, func(all []push.Run, next string) any { return runsView{rest.ViewsOf(all, runViewOf), next} })
+	}, func(all []recurrence.Run, next string) any { return runsView{rest.ViewsOf(all, runViewOf), next} })
 }
 
 type nextView struct {

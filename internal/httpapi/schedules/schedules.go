@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -34,19 +34,19 @@ const Path = "/v1/schedules"
 
 // scheduleView is a schedule as the API shows it.
 type scheduleView struct {
-	ID        string       `json:"id" format:"uuid"`
-	Name      string       `json:"name"`
-	Status    string       `json:"status" enum:"active,paused,ended" doc:"ended: the schedule has no further occurrences."`
-	Cron      string       `json:"cron"`
-	TimeZone  string       `json:"time_zone"`
-	Push      *patternView `json:"push" doc:"The pattern of each push; null: the schedule has a campaign."`
-	Campaign  *string      `json:"campaign" format:"uuid" nullable:"true" doc:"The pattern of each campaign; null: the schedule has a push."`
-	CatchUp   push.CatchUp `json:"catch_up" enum:"skip,last"`
-	Paused    bool         `json:"paused"`
-	Until     *string      `json:"until" format:"date-time" nullable:"true"`
-	NextAt    *string      `json:"next_at" format:"date-time" nullable:"true" doc:"The next occurrence; null while the schedule is paused, and after its end."`
-	CreatedAt string       `json:"created_at" format:"date-time"`
-	UpdatedAt string       `json:"updated_at" format:"date-time"`
+	ID        string             `json:"id" format:"uuid"`
+	Name      string             `json:"name"`
+	Status    string             `json:"status" enum:"active,paused,ended" doc:"ended: the schedule has no further occurrences."`
+	Cron      string             `json:"cron"`
+	TimeZone  string             `json:"time_zone"`
+	Push      *patternView       `json:"push" doc:"The pattern of each push; null: the schedule has a campaign."`
+	Campaign  *string            `json:"campaign" format:"uuid" nullable:"true" doc:"The pattern of each campaign; null: the schedule has a push."`
+	CatchUp   recurrence.CatchUp `json:"catch_up" enum:"skip,last"`
+	Paused    bool               `json:"paused"`
+	Until     *string            `json:"until" format:"date-time" nullable:"true"`
+	NextAt    *string            `json:"next_at" format:"date-time" nullable:"true" doc:"The next occurrence; null while the schedule is paused, and after its end."`
+	CreatedAt string             `json:"created_at" format:"date-time"`
+	UpdatedAt string             `json:"updated_at" format:"date-time"`
 }
 
 // TransformSchema allows push to be null.
@@ -70,7 +70,7 @@ type patternView struct {
 	ExpiresAfter string         `json:"expires_after,omitempty"`
 }
 
-func patternViewOf(p *push.Pattern) patternView {
+func patternViewOf(p *recurrence.Pattern) patternView {
 	v := patternView{
 		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: rest.RawObject(p.Message), Template: p.Template, Variables: rest.RawObject(p.Variables), Metadata: rest.RawObject(p.Metadata), OnConflict: p.OnConflict,
 		Latest: rest.MaybeTime(p.Latest), ExpiresAt: rest.MaybeTime(p.ExpiresAt),
@@ -86,7 +86,7 @@ type schedulesView struct {
 	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
-func scheduleViewOf(p push.Schedule) scheduleView {
+func scheduleViewOf(p recurrence.Schedule) scheduleView {
 	v := scheduleView{
 		ID: p.ID.String(), Name: p.Name, Status: p.Status(), Cron: p.Cron, TimeZone: p.TimeZone, CatchUp: p.CatchUp, Paused: p.Paused,
 		Until: rest.MaybeTime(p.Until), CreatedAt: rest.Stamp(p.CreatedAt), UpdatedAt: rest.Stamp(p.UpdatedAt),
@@ -97,7 +97,7 @@ func scheduleViewOf(p push.Schedule) scheduleView {
 	} else {
 		v.Campaign = rest.MaybeText(p.Campaign.String())
 	}
-	if v.Status == push.ScheduleActive {
+	if v.Status == recurrence.Active {
 		v.NextAt = rest.MaybeTime(p.NextAt)
 	}
 	return v
@@ -105,7 +105,7 @@ func scheduleViewOf(p push.Schedule) scheduleView {
 
 func (h *schedules) createSchedule(c *rest.Call) error {
 	key := recurring.Key{Text: c.IdempotencyKey(&c.Errors)}
-	change, body, err := h.readSchedule(c, &scheduleFields, push.Schedule{}, &c.Errors)
+	change, body, err := h.readSchedule(c, &scheduleFields, recurrence.Schedule{}, &c.Errors)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (h *schedules) changeSchedule(c *rest.Call) error {
 	if err := c.Reserve(rest.PushBytes); err != nil {
 		return err
 	}
-	var old push.Schedule
+	var old recurrence.Schedule
 	if len(c.Errors.List) == 0 {
 		var err error
 		if old, err = h.svc.Schedule(c.Request.Context(), c.Caller.Tenant, c.ID); err != nil {
@@ -162,10 +162,10 @@ var schedulesParams = rest.Pages[rest.PageParams]()
 
 // listSchedules answers with a page of the tenant's schedules.
 func (h *schedules) listSchedules(c *rest.Call) error {
-	return rest.List(c, &schedulesParams, func(q rest.PageParams, after uuid.UUID) ([]push.Schedule, *uuid.UUID, error) {
+	return rest.List(c, &schedulesParams, func(q rest.PageParams, after uuid.UUID) ([]recurrence.Schedule, *uuid.UUID, error) {
 		page, err := h.svc.Schedules(c.Request.Context(), c.Caller.Tenant, after, q.Size)
 		return page.Schedules, rest.OrNowhere(page.Next), err
-	}, func(all []push.Schedule, next string) any {
+	}, func(all []recurrence.Schedule, next string) any {
 		return schedulesView{rest.ViewsOf(all, scheduleViewOf), next}
 	})
 }
@@ -180,5 +180,5 @@ var TooMany = rest.NewKind("too-many-schedules", 409, "Too many schedules", "The
 func ProblemOf(err error) rest.Problemer { return rest.PlainProblem(err, plainScheduleProblems) }
 
 var plainScheduleProblems = []rest.Plain{
-	rest.PlainOf(push.ErrTooManySchedules, TooMany, "the tenant has the maximum number of schedules; delete one first"),
+	rest.PlainOf(recurrence.ErrTooMany, TooMany, "the tenant has the maximum number of schedules; delete one first"),
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 )
 
 // Setting the pattern of a schedule locks the campaign FOR KEY SHARE. A deletion, or a change by a caller that only has
@@ -18,15 +19,15 @@ import (
 // mostNamed limits how many schedules a refusal names.
 const mostNamed = 10
 
-// KeepPattern locks a schedule's pattern against deletion until the transaction ends. It returns [push.ErrNoPattern] if
+// KeepPattern locks a schedule's pattern against deletion until the transaction ends. It returns [recurrence.ErrNoPattern] if
 // there is no such campaign, and does nothing for a schedule without one.
-func KeepPattern(ctx context.Context, tx pgx.Tx, p *push.Schedule) error {
+func KeepPattern(ctx context.Context, tx pgx.Tx, p *recurrence.Schedule) error {
 	if p.Campaign == uuid.Nil {
 		return nil
 	}
 	tag, err := tx.Exec(ctx, `SELECT FROM campaigns WHERE id = $1 AND tenant_id = $2 FOR KEY SHARE`, p.Campaign, p.Tenant)
 	if err == nil && tag.RowsAffected() == 0 {
-		return push.ErrNoPattern
+		return recurrence.ErrNoPattern
 	}
 	return err
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // Begun are begun occurrences that a worker has locked. Until it releases them, their schedules cannot change and no other
 // worker submits them. If the worker dies, another submits them at once.
 type Begun struct {
-	Occurrences []push.Occurrence
+	Occurrences []recurrence.Occurrence
 	Deadline    time.Time // of the submits, at four fifths of the time of a transaction
 	More        bool      // call LockOccurrences again at once
 
@@ -60,7 +60,7 @@ func (b *Begun) lock(ctx context.Context, turn *Turn, limit int) error {
 
 // RecordOccurrences records the outcomes of locked occurrences, and commits. An occurrence without an outcome stays begun.
 // recorded reports whether there was an outcome.
-func (s *Store) RecordOccurrences(ctx context.Context, b *Begun, runs []push.Run) (recorded bool, err error) {
+func (s *Store) RecordOccurrences(ctx context.Context, b *Begun, runs []recurrence.Run) (recorded bool, err error) {
 	ctx, cancel := context.WithDeadline(ctx, b.end)
 	defer cancel()
 	batch := &pgx.Batch{}
@@ -81,7 +81,7 @@ func (b *Begun) Release(ctx context.Context, err error) {
 
 // lockOccurrences locks and reads the picked occurrences that no other worker has locked. It waits for changes of
 // their schedules.
-func lockOccurrences(ctx context.Context, tx pg.Querier, picked []pickedRow) ([]push.Occurrence, error) {
+func lockOccurrences(ctx context.Context, tx pg.Querier, picked []pickedRow) ([]recurrence.Occurrence, error) {
 	ids, times := make([]uuid.UUID, len(picked)), make([]time.Time, len(picked))
 	for i, r := range picked {
 		ids[i], times[i] = r.Schedule, r.At
@@ -94,14 +94,14 @@ func lockOccurrences(ctx context.Context, tx pg.Querier, picked []pickedRow) ([]
 		JOIN tenants t ON t.id = p.tenant_id
 		WHERE r.outcome IS NULL AND p.deleted_at IS NULL
 		FOR UPDATE OF r SKIP LOCKED FOR SHARE OF p`, ids, times)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (o push.Occurrence, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (o recurrence.Occurrence, err error) {
 		o.Schedule, err = scanSchedule(row, &o.At, &o.Late, &o.Begun, &o.Caps.PendingPushes, &o.Caps.RecipientsPerDay, &o.Caps.AudienceBytes)
 		return o, err
 	})
 }
 
 // queueOutcomes records the outcomes of begun occurrences.
-func queueOutcomes(b *pgx.Batch, runs []push.Run) {
+func queueOutcomes(b *pgx.Batch, runs []recurrence.Run) {
 	for _, r := range runs {
 		if r.Outcome != "" {
 			b.Queue(`UPDATE schedule_runs SET outcome = $3, push_id = $4, reason = $5, rules = $6, detail = $7, campaign_id = $8 WHERE schedule_id = $1 AND at = $2`,

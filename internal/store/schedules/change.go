@@ -12,16 +12,17 @@ import (
 
 	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // CurrentSchedule returns a tenant's schedule and the time of Postgres' clock, or [push.ErrNotFound].
-func (s *Store) CurrentSchedule(ctx context.Context, tenant, id uuid.UUID) (p push.Schedule, now time.Time, err error) {
+func (s *Store) CurrentSchedule(ctx context.Context, tenant, id uuid.UUID) (p recurrence.Schedule, now time.Time, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+scheduleColumns+`, clock_timestamp() FROM schedules p WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
-		p, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &now) })
+		p, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (recurrence.Schedule, error) { return scanSchedule(row, &now) })
 		return err
 	})
 	return p, now, err
@@ -29,10 +30,10 @@ func (s *Store) CurrentSchedule(ctx context.Context, tenant, id uuid.UUID) (p pu
 
 // Change is a change of a schedule that [Store.CurrentSchedule] returned.
 type Change struct {
-	Before, After push.Schedule
-	At            time.Time  // the time of Postgres' clock at which it was decided
-	Runs          []push.Run // the occurrences up to then
-	Partial       bool       // more occurrences come before the change itself
+	Before, After recurrence.Schedule
+	At            time.Time        // the time of Postgres' clock at which it was decided
+	Runs          []recurrence.Run // the occurrences up to then
+	Partial       bool             // more occurrences come before the change itself
 	Unchanged     push.Unchanged
 }
 
@@ -40,8 +41,8 @@ type Change struct {
 var ErrOutdated = errors.New("the schedule has changed since it was read")
 
 // ChangeSchedule writes a change under the schedule's lock. It waits for an occurrence that is being submitted. The
-// errors are [ErrOutdated], [push.ErrNotFound], [push.ErrNoPattern] and, if something would change, [*push.StaleError].
-func (s *Store) ChangeSchedule(ctx context.Context, n Change) (p push.Schedule, err error) {
+// errors are [ErrOutdated], [push.ErrNotFound], [recurrence.ErrNoPattern] and, if something would change, [*push.StaleError].
+func (s *Store) ChangeSchedule(ctx context.Context, n Change) (p recurrence.Schedule, err error) {
 	tenant, id := n.Before.Tenant, n.Before.ID
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -80,13 +81,13 @@ func (s *Store) ChangeSchedule(ctx context.Context, n Change) (p push.Schedule, 
 }
 
 // same reports whether a schedule was not written between two reads.
-func same(a, b *push.Schedule) bool {
+func same(a, b *recurrence.Schedule) bool {
 	return a.UpdatedAt.Equal(b.UpdatedAt) && a.Done.Equal(b.Done) && a.NextAt.Equal(b.NextAt)
 }
 
 // scheduleDifference returns the audit log's description of a change. It does not show the name, which may name a
 // recipient, nor the content and recipient of the push, only that they changed.
-func scheduleDifference(old, p push.Schedule) auditlogs.Difference {
+func scheduleDifference(old, p recurrence.Schedule) auditlogs.Difference {
 	d := auditlogs.Difference{}
 	d.Hide("name", old.Name, p.Name)
 	d.Show("cron", old.Cron, p.Cron)
@@ -100,7 +101,7 @@ func scheduleDifference(old, p push.Schedule) auditlogs.Difference {
 }
 
 // queueSchedule writes all columns of a schedule that can change.
-func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
+func queueSchedule(b *pgx.Batch, p *recurrence.Schedule, now time.Time) error {
 	pattern, err := patternText(p.Pattern)
 	if err != nil {
 		return err

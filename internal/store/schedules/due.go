@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 )
 
 // Due occurrences are picked round-robin by tenant, in the order of tenant ids. Each pass starts after the last tenant
@@ -74,7 +74,7 @@ type Turn struct{ due, begun uuid.UUID }
 
 // Due are schedules that have a due occurrence, at a time by Postgres' clock.
 type Due struct {
-	Schedules []push.Schedule
+	Schedules []recurrence.Schedule
 	Now       time.Time
 	More      bool          // call DueSchedules again at once
 	Next      time.Duration // the time until a schedule is due, at most an hour; not positive if one is due
@@ -104,7 +104,7 @@ func (s *Store) DueSchedules(ctx context.Context, turn *Turn, limit int) (due Du
 		}
 		rows, _ := c.Query(ctx, `SELECT `+scheduleColumns+`, clock_timestamp() FROM schedules p
 			WHERE id = ANY ($1::uuid[]) AND next_at <= clock_timestamp() ORDER BY id`, ids)
-		due.Schedules, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &due.Now) })
+		due.Schedules, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (recurrence.Schedule, error) { return scanSchedule(row, &due.Now) })
 		return err
 	})
 	return due, err
@@ -112,8 +112,8 @@ func (s *Store) DueSchedules(ctx context.Context, turn *Turn, limit int) (due Du
 
 // Settled is the decision about the occurrences of a due schedule.
 type Settled struct {
-	Before, After push.Schedule
-	Runs          []push.Run // to record
+	Before, After recurrence.Schedule
+	Runs          []recurrence.Run // to record
 }
 
 // SettleSchedules records the runs and the new times of due schedules, and returns their number. It leaves out schedules

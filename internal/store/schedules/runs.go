@@ -12,10 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 )
 
 // queueRuns records occurrences. An occurrence that is already recorded stays unchanged.
-func queueRuns(b *pgx.Batch, tenant uuid.UUID, runs []push.Run) {
+func queueRuns(b *pgx.Batch, tenant uuid.UUID, runs []recurrence.Run) {
 	if len(runs) == 0 {
 		return
 	}
@@ -34,11 +35,11 @@ func queueRuns(b *pgx.Batch, tenant uuid.UUID, runs []push.Run) {
 // Runs returns up to limit ended runs of a tenant's schedule before a time, the latest first; the zero time starts
 // from the latest. It leaves out occurrences that are still being submitted. If there is no such schedule, Runs
 // returns [push.ErrNotFound].
-func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before time.Time, limit int) (page push.RunPage, err error) {
+func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before time.Time, limit int) (page recurrence.RunPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var (
 			exists bool
-			runs   []push.Run
+			runs   []recurrence.Run
 		)
 		b := &pgx.Batch{}
 		b.Queue(`SELECT EXISTS (SELECT FROM schedules WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL)`, schedule, tenant).
@@ -48,7 +49,7 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 			WHERE schedule_id = $1 AND tenant_id = $2 AND outcome IS NOT NULL AND at < coalesce($3::timestamptz, 'infinity') ORDER BY at DESC LIMIT $4`,
 			schedule, tenant, zeronull.Timestamptz(before), limit+1).
 			Query(func(rows pgx.Rows) (err error) {
-				runs, err = pgx.CollectRows(rows, pgx.RowToStructByPos[push.Run])
+				runs, err = pgx.CollectRows(rows, pgx.RowToStructByPos[recurrence.Run])
 				return err
 			})
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
@@ -57,7 +58,7 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 		if !exists {
 			return push.ErrNotFound
 		}
-		page = push.RunPage{Runs: runs}
+		page = recurrence.RunPage{Runs: runs}
 		if len(runs) > limit {
 			page.Runs, page.Next = runs[:limit], runs[limit-1].At
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -32,10 +33,10 @@ func New(db *pg.DB) *Store {
 // scheduleColumns are the columns that scanSchedule reads, of schedules p.
 const scheduleColumns = `p.id, p.tenant_id, p.name, p.cron, p.time_zone, p.push, p.campaign_id, p.catch_up, p.paused, p.until, p.began_at, p.done_at, p.next_at, p.created_at, p.updated_at`
 
-func collectSchedule(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row) }
+func collectSchedule(row pgx.CollectableRow) (recurrence.Schedule, error) { return scanSchedule(row) }
 
 // scanSchedule reads one row of [scheduleColumns], and the columns after them into more.
-func scanSchedule(row pgx.CollectableRow, more ...any) (p push.Schedule, err error) {
+func scanSchedule(row pgx.CollectableRow, more ...any) (p recurrence.Schedule, err error) {
 	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Cron, &p.TimeZone, &p.Pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
 		(*zeronull.Timestamptz)(&p.Until), &p.Began, &p.Done, (*zeronull.Timestamptz)(&p.NextAt), &p.CreatedAt, &p.UpdatedAt}, more...)...)
 	return p, err
@@ -43,7 +44,7 @@ func scanSchedule(row pgx.CollectableRow, more ...any) (p push.Schedule, err err
 
 // NewSchedule is a schedule to create.
 type NewSchedule struct {
-	push.Schedule
+	recurrence.Schedule
 	RequestHash []byte // the hash of a request with an Idempotency-Key; the id is derived from that key
 	Most        int    // the maximum number of schedules of the tenant
 	Invalid     error  // returned unless an earlier request created the schedule; nil if it is valid
@@ -60,10 +61,10 @@ func (s *Store) Clock(ctx context.Context, tenant uuid.UUID) (now time.Time, err
 }
 
 // CreateSchedule creates a schedule, or finds the one that an earlier request with the same Idempotency-Key created. Its
-// times follow from [Store.Clock]. The errors are [push.ErrTooManySchedules],
-// n.Invalid, [push.ErrNoPattern], [push.ErrKeyReused] if the earlier request was a different one, and
+// times follow from [Store.Clock]. The errors are [recurrence.ErrTooMany],
+// n.Invalid, [recurrence.ErrNoPattern], [push.ErrKeyReused] if the earlier request was a different one, and
 // [push.ErrNotFound] if its schedule was deleted.
-func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule) (p push.Schedule, found bool, err error) {
+func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule) (p recurrence.Schedule, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // the lock serialises creations
@@ -83,7 +84,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule) (p push.Sched
 				return err
 			}
 			if others >= n.Most {
-				return push.ErrTooManySchedules
+				return recurrence.ErrTooMany
 			}
 			if err := campaigns.KeepPattern(ctx, tx, &n.Schedule); err != nil {
 				return err
@@ -101,20 +102,20 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule) (p push.Sched
 			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, p.Tenant, auditlog.ScheduleCreate, p.ID.String(), scheduleDifference(push.Schedule{}, p))
+			return auditlogs.Record(ctx, tx, p.Tenant, auditlog.ScheduleCreate, p.ID.String(), scheduleDifference(recurrence.Schedule{}, p))
 		})
 	})
 	return p, found, err
 }
 
 // findSchedule returns the schedule that an earlier request created.
-func findSchedule(ctx context.Context, tx pgx.Tx, n NewSchedule) (p push.Schedule, found bool, err error) {
+func findSchedule(ctx context.Context, tx pgx.Tx, n NewSchedule) (p recurrence.Schedule, found bool, err error) {
 	var (
 		hash    []byte
 		deleted bool
 	)
 	rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, p.request_hash, p.deleted_at IS NOT NULL FROM schedules p WHERE id = $1`, n.ID)
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &hash, &deleted) })
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recurrence.Schedule, error) { return scanSchedule(row, &hash, &deleted) })
 	switch {
 	case err != nil || len(all) == 0:
 		return p, false, err
@@ -127,7 +128,7 @@ func findSchedule(ctx context.Context, tx pgx.Tx, n NewSchedule) (p push.Schedul
 }
 
 // Schedule returns a tenant's schedule, or [push.ErrNotFound].
-func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Schedule, err error) {
+func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p recurrence.Schedule, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules p WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
 		p, err = pgx.CollectExactlyOneRow(rows, collectSchedule)
@@ -138,7 +139,7 @@ func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Sche
 
 // Schedules returns up to limit of a tenant's schedules after an id, ordered by id. Like [pushes.Store.List], it may
 // return fewer.
-func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (page push.SchedulePage, err error) {
+func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (page recurrence.Page, err error) {
 	q := pg.PageQuery{
 		Limit: limit, Scan: limit + 1, Item: "SELECT * FROM schedules WHERE id = s.id", Columns: scheduleColumns, Position: "p.id", Order: "p.id", Backward: "p.id DESC",
 		Size: `octet_length(p.push::text) + 500`, Args: []any{tenant, after, limit + 1},
@@ -147,8 +148,8 @@ func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit in
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var last uuid.UUID
 		rows, _ := c.Query(ctx, q.SQL(), q.Args...)
-		schedules, next, _, err := pg.CollectPage(rows, q, &last, []any{&last}, func(p push.Schedule) uuid.UUID { return p.ID }, scanSchedule)
-		if page = (push.SchedulePage{Schedules: schedules}); next != nil {
+		schedules, next, _, err := pg.CollectPage(rows, q, &last, []any{&last}, func(p recurrence.Schedule) uuid.UUID { return p.ID }, scanSchedule)
+		if page = (recurrence.Page{Schedules: schedules}); next != nil {
 			page.Next = *next
 		}
 		return err
@@ -158,7 +159,7 @@ func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit in
 
 // recipientKey returns the recipient's key, so that an erasure can find the schedule. It is nil for the schedule of a
 // campaign.
-func recipientKey(p *push.Schedule) *int64 {
+func recipientKey(p *recurrence.Schedule) *int64 {
 	if p.Campaign != uuid.Nil {
 		return nil
 	}
@@ -166,7 +167,7 @@ func recipientKey(p *push.Schedule) *int64 {
 }
 
 // patternText writes a pattern as JSON without escaping HTML, so that strings stay as callers wrote them.
-func patternText(p push.Pattern) ([]byte, error) {
+func patternText(p recurrence.Pattern) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
@@ -191,9 +192,9 @@ func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error 
 
 // AllSchedules calls each with the schedules of a tenant, ordered by tenant and id; [uuid.Nil] is all tenants. It
 // passes the name of the tenant.
-func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(tenant string, p push.Schedule) error) error {
+func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(tenant string, p recurrence.Schedule) error) error {
 	const portion = 100
-	last := push.Schedule{Tenant: tenant}
+	last := recurrence.Schedule{Tenant: tenant}
 	for n := portion; n == portion; {
 		ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 		rows, _ := s.db.Pool.Query(ctx, `
@@ -222,6 +223,6 @@ func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(te
 }
 
 type tenantSchedule struct {
-	push.Schedule
+	recurrence.Schedule
 	name string // the name of the tenant
 }

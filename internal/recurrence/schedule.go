@@ -1,11 +1,14 @@
-package push
+package recurrence
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // Schedule repeats a push or a campaign at the times of a cron expression in a zone.
@@ -26,20 +29,20 @@ type Schedule struct {
 
 // The states of a schedule.
 const (
-	ScheduleActive = "active"
-	SchedulePaused = "paused" // occurrences are skipped
-	ScheduleEnded  = "ended"  // no more occurrences
+	Active = "active"
+	Paused = "paused" // occurrences are skipped
+	Ended  = "ended"  // no more occurrences
 )
 
 // Status returns the state of the schedule.
 func (p *Schedule) Status() string {
 	switch {
 	case p.NextAt.IsZero():
-		return ScheduleEnded
+		return Ended
 	case p.Paused:
-		return SchedulePaused
+		return Paused
 	}
-	return ScheduleActive
+	return Active
 }
 
 // Pattern is the template of each push of a schedule, as the API writes it.
@@ -84,23 +87,14 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return err
 }
 
-// CatchUp selects what happens to occurrences that were missed while no worker ran.
-type CatchUp string
-
-// The ways to catch up.
-const (
-	CatchUpSkip CatchUp = "skip" // all of them are skipped
-	CatchUpLast CatchUp = "last" // only the latest one is submitted
-)
-
 // RunOutcome is the outcome of an occurrence.
 type RunOutcome string
 
 // The outcomes of occurrences. An occurrence that was only begun has none.
 const (
-	RunSubmitted RunOutcome = "submitted" // Push or Campaign names the result
-	RunRefused   RunOutcome = "refused"   // Reason gives the reason
-	RunSkipped   RunOutcome = "skipped"   // Reason is missed or paused
+	Submitted RunOutcome = "submitted" // Push or Campaign names the result
+	Refused   RunOutcome = "refused"   // Reason gives the reason
+	Skipped   RunOutcome = "skipped"   // Reason is missed or paused
 )
 
 // Run is one occurrence of a schedule and its outcome.
@@ -121,11 +115,11 @@ type Occurrence struct {
 	At       time.Time
 	Late     time.Duration // by Postgres' clock
 	Begun    time.Duration // the time since it was begun
-	Caps     OwnCaps       // the tenant's caps
+	Caps     push.OwnCaps  // the tenant's caps
 }
 
-// SchedulePage is a page of a list of schedules.
-type SchedulePage struct {
+// Page is a page of a list of schedules.
+type Page struct {
 	Schedules []Schedule
 	Next      uuid.UUID // the schedule after which the next page begins; Nil: this is the last one
 }
@@ -135,3 +129,10 @@ type RunPage struct {
 	Runs []Run
 	Next time.Time // the time before which the next page begins; zero: this is the last one
 }
+
+var (
+	// ErrTooMany: the tenant has reached the maximum number of schedules.
+	ErrTooMany = errors.New("the tenant already has the maximum number of schedules")
+	// ErrNoPattern: the campaign that a schedule is to copy does not exist.
+	ErrNoPattern = errors.New("the campaign to copy does not exist")
+)
