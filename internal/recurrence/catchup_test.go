@@ -21,9 +21,9 @@ func TestExpression_Due(t *testing.T) {
 		return q
 	}
 	for _, row := range []struct {
-		name string
+		name  string
 		query recurrence.Query
-		want []string
+		want  []string
 	}{
 		{"one is due", with(func(q *recurrence.Query) { q.After = hour(17) }), []string{"18:00 done"}},
 		{"all is on record", with(func(q *recurrence.Query) { q.After = hour(18) }), nil},
