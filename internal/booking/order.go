@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -202,16 +203,16 @@ func NearLimit(u quota.Usage) bool { return u.Rule.Limit >= 2 && 5*u.Used >= 4*u
 // CampaignCanceledReason is the last error of a push that was canceled with its campaign.
 const CampaignCanceledReason = "campaign-canceled"
 
-// OfCampaign returns the outcome of a decision for a recipient of a campaign: [push.OutcomeScheduled] if it is booked.
+// OfCampaign returns the outcome of a decision for a recipient of a campaign: [broadcast.OutcomeScheduled] if it is booked.
 // Otherwise reason is the name of the API's problem or what is invalid, and rules are the rules or the cap in the way.
-func (v *Decision) OfCampaign() (outcome push.CampaignOutcome, reason string, rules []string) {
+func (v *Decision) OfCampaign() (outcome broadcast.Outcome, reason string, rules []string) {
 	switch v.Outcome {
 	case Booked, Replayed:
-		return push.OutcomeScheduled, "", nil
+		return broadcast.OutcomeScheduled, "", nil
 	case OptedOut:
-		return push.OutcomeOptedOut, OptedOutReason, nil
+		return broadcast.OutcomeOptedOut, OptedOutReason, nil
 	case NoAddress:
-		return push.OutcomeInvalid, "neither the line nor the recipient has an address for the channel", nil
+		return broadcast.OutcomeInvalid, "neither the line nor the recipient has an address for the channel", nil
 	case NoPlace:
 		reason = "quiet-hours"
 		for i := range v.Quota.Violations {
@@ -222,8 +223,8 @@ func (v *Decision) OfCampaign() (outcome push.CampaignOutcome, reason string, ru
 			}
 		}
 		slices.Sort(rules)
-		return push.OutcomeRefused, reason, slices.Compact(rules)
+		return broadcast.OutcomeRefused, reason, slices.Compact(rules)
 	default:
-		return push.OutcomeRefused, "tenant-cap-exceeded", []string{v.Capped.Cap}
+		return broadcast.OutcomeRefused, "tenant-cap-exceeded", []string{v.Capped.Cap}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -21,8 +22,8 @@ const (
 // audiences stores uploads of audiences.
 type audiences interface {
 	BeginUpload(ctx context.Context, by push.Caller, campaign uuid.UUID) (campaigns.Upload, error)
-	AddLines(ctx context.Context, u campaigns.Upload, lines []push.CampaignLine) (int, error)
-	EndUpload(ctx context.Context, u campaigns.Upload, lines int64) (push.Campaign, error)
+	AddLines(ctx context.Context, u campaigns.Upload, lines []broadcast.AudienceLine) (int, error)
+	EndUpload(ctx context.Context, u campaigns.Upload, lines int64) (broadcast.Campaign, error)
 	DropUpload(ctx context.Context, u campaigns.Upload) error
 	AudienceBytes(ctx context.Context, tenant uuid.UUID) (used int, err error)
 }
@@ -32,9 +33,9 @@ type Upload struct {
 	store   audiences
 	of      campaigns.Upload
 	cfg     Config
-	waiting []push.CampaignLine // lines to be stored
-	bytes   int                 // size of waiting
-	stored  int                 // bytes
+	waiting []broadcast.AudienceLine // lines to be stored
+	bytes   int                      // size of waiting
+	stored  int                      // bytes
 
 	Accepted   int64 // lines stored
 	Duplicates int64 // lines whose recipient came before
@@ -51,7 +52,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("an audience has at most %d %s", e.Most, e.Of)
 }
 
-// Upload begins an upload for a caller's draft. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and, if a
+// Upload begins an upload for a caller's draft. Its errors are [push.ErrNotFound], [*broadcast.StateError] and, if a
 // schedule copies the draft, [*push.ScopeError]. End or drop the upload.
 func (s *Service) Upload(ctx context.Context, by push.Caller, id uuid.UUID) (*Upload, error) {
 	of, err := s.audiences.BeginUpload(ctx, by, id)
@@ -71,7 +72,7 @@ func (s *Service) Bytes(ctx context.Context, by push.Caller) (limit, used int, e
 // Add adds a line. Of the lines of one recipient, the first one stays. Its errors are [*TooLargeError], a
 // [*booking.Capped] for all audiences of the tenant together, and [push.ErrNotFound] if the campaign was deleted. Bytes
 // are counted as stored: a line of CSV can grow, because each of its variables is stored with its name.
-func (u *Upload) Add(ctx context.Context, line push.CampaignLine) error {
+func (u *Upload) Add(ctx context.Context, line broadcast.AudienceLine) error {
 	u.waiting = append(u.waiting, line)
 	if u.bytes += line.Bytes(); len(u.waiting) < uploadLines && u.bytes < uploadBytes {
 		return nil
@@ -102,9 +103,9 @@ func (u *Upload) flush(ctx context.Context) error {
 }
 
 // End replaces the campaign's audience by the uploaded one. Its errors are the errors of Add and of [Service.Upload].
-func (u *Upload) End(ctx context.Context) (push.Campaign, error) {
+func (u *Upload) End(ctx context.Context) (broadcast.Campaign, error) {
 	if err := u.flush(ctx); err != nil {
-		return push.Campaign{}, err
+		return broadcast.Campaign{}, err
 	}
 	return u.store.EndUpload(ctx, u.of, u.Accepted)
 }

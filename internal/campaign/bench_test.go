@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -17,23 +18,23 @@ func BenchmarkSimulate(b *testing.B) {
 	const recipients = 100_000
 	s := setup(b, quota.Rule{Name: "per-hour", Limit: 2, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 4, Window: 24 * time.Hour})
 	tenant, at := s.newTenant(b), time.Now().Add(48*time.Hour).Truncate(time.Second)
-	other := s.drafted(b, push.Campaign{Tenant: tenant, Name: "other"})
+	other := s.drafted(b, broadcast.Campaign{Tenant: tenant, Name: "other"})
 	s.exec(b, `UPDATE campaigns SET status = 'running', started_at = clock_timestamp() WHERE id = $1`, [16]byte(other.ID))
-	c := func() push.Campaign { // a function, so that the audience can be collected after it
+	c := func() broadcast.Campaign { // a function, so that the audience can be collected after it
 		var (
-			audience []push.CampaignLine
+			audience []broadcast.AudienceLine
 			held     []push.Push
 		)
 		for i := range recipients {
 			who := fmt.Sprint("user-", i)
-			audience = append(audience, push.CampaignLine{Recipient: who})
+			audience = append(audience, broadcast.AudienceLine{Recipient: who})
 			for n := range 3 {
 				apart := time.Duration(1+i%3) * 25 * time.Minute
 				held = append(held, push.Push{Tenant: tenant, Recipient: who, Channel: "sms", Campaign: other.ID, SendAt: at.Add(apart * time.Duration(n))})
 			}
 		}
 		s.holds(b, held...)
-		return s.drafted(b, push.Campaign{Tenant: tenant, SendAt: at, Spread: 30 * time.Minute, OnConflict: "defer"}, audience...)
+		return s.drafted(b, broadcast.Campaign{Tenant: tenant, SendAt: at, Spread: 30 * time.Minute, OnConflict: "defer"}, audience...)
 	}()
 	s.exec(b, `UPDATE campaign_recipients SET variables = json_build_object('first_name', recipient, 'city', 'Berlin')`)
 	s.exec(b, `UPDATE campaigns SET message = $1`, []byte(`{"title":"Hi {{ first_name | default: 'there' }}","body":"{% if city == 'Berlin' %}Near you{% else %}Far away{% endif %}: everything must go, {{ first_name }}."}`))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -20,7 +21,7 @@ import (
 type chunkStore interface {
 	CampaignLanes() []push.Lane
 	CampaignChunk(ctx context.Context, part campaigns.Part) (*campaigns.Chunk, context.Context)
-	NextUndecided(ctx context.Context, p push.Campaign, after campaigns.Place) (shard int, found bool, err error)
+	NextUndecided(ctx context.Context, p broadcast.Campaign, after campaigns.Place) (shard int, found bool, err error)
 	EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
@@ -49,7 +50,7 @@ func (r *runner) book(ctx context.Context, c *campaigns.RunningCampaign, of *pro
 	if err != nil {
 		return false, err
 	}
-	if done.Status != push.CampaignStarting {
+	if done.Status != broadcast.Starting {
 		return true, nil
 	}
 	of.cursor.pass(done.Next, done.More)
@@ -75,7 +76,7 @@ func (r *runner) skip(ctx context.Context, c *campaigns.RunningCampaign, of *pro
 
 // planner returns the planner of a campaign. The template was parsed when the campaign was drafted. If it cannot be
 // parsed any more, every line is invalid.
-func (r *runner) planner(ctx context.Context, c push.Campaign) *Planner {
+func (r *runner) planner(ctx context.Context, c broadcast.Campaign) *Planner {
 	t, err := r.cfg.Parse(&c)
 	if err != nil {
 		r.log.ErrorContext(ctx, "could not parse campaign message; its recipients become invalid", "campaign", c.ID, "error", err)

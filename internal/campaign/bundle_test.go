@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
@@ -44,7 +45,7 @@ func setup(t testing.TB, policy ...quota.Rule) *bundle {
 	})
 	drafts := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 1000, MaxAudience: 1_000_000, Channels: []string{"sms", "email"}, MaxHorizon: 365 * 24 * time.Hour})
 	b.Simulator = campaign.NewSimulator(b.store, drafts, b.pushes, campaign.SimulatorConfig{
-		Policy: quota.Policy(policy), Parse: func(c *push.Campaign) (campaign.Template, error) {
+		Policy: quota.Policy(policy), Parse: func(c *broadcast.Campaign) (campaign.Template, error) {
 			if b.parse != nil {
 				return b.parse, nil
 			}
@@ -129,7 +130,7 @@ func (b *bundle) holds(t tester, all ...push.Push) {
 }
 
 // drafted stores a draft with an audience.
-func (b *bundle) drafted(t tester, c push.Campaign, audience ...push.CampaignLine) push.Campaign {
+func (b *bundle) drafted(t tester, c broadcast.Campaign, audience ...broadcast.AudienceLine) broadcast.Campaign {
 	t.Helper()
 	c.ID, c.Audience, c.Size = uuid.New(), uuid.New(), int64(len(audience))
 	orNull := func(at time.Time) *time.Time {
@@ -164,7 +165,7 @@ func (b *bundle) drafted(t tester, c push.Campaign, audience ...push.CampaignLin
 }
 
 // simulate simulates a campaign, and returns the result, and the result of each recipient.
-func (b *bundle) simulate(t tester, c push.Campaign, own push.OwnCaps) (*campaign.Simulation, map[string]campaign.Simulated) {
+func (b *bundle) simulate(t tester, c broadcast.Campaign, own push.OwnCaps) (*campaign.Simulation, map[string]campaign.Simulated) {
 	t.Helper()
 	each := map[string]campaign.Simulated{}
 	sum, err := b.Simulate(t.Context(), c.Tenant, c.ID, own, func(all []campaign.Simulated) error {
@@ -183,7 +184,7 @@ func (b *bundle) simulate(t tester, c push.Campaign, own push.OwnCaps) (*campaig
 }
 
 // start books a campaign chunk by chunk, counts the caps again for each, and returns the decision of each recipient.
-func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.Terms) map[string]campaigns.Decided {
+func (b *bundle) start(t tester, c broadcast.Campaign, caps push.Caps, file booking.Terms) map[string]campaigns.Decided {
 	t.Helper()
 	now, _, err := b.store.CampaignClock(t.Context(), c.Tenant)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -46,14 +47,14 @@ var ErrNoHour = errors.New("must be after the start of an hour that is ahead and
 
 // Capacity examines a sample of a draft's recipients: the ids with the lowest hashes, so that each call reads the same
 // sample. It ignores the tenant's caps, and the draft's times except for the spread. Its errors are [push.ErrNotFound],
-// [push.CampaignStateError] and [ErrNoHour].
+// [broadcast.StateError] and [ErrNoHour].
 func (s *Simulator) Capacity(ctx context.Context, tenant, id uuid.UUID, q CapacityQuery) (*Capacity, error) {
 	c, err := s.campaigns.Campaign(ctx, tenant, id)
-	if err == nil && c.Status != push.CampaignDraft {
-		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; its capacity is only available while it is a draft", c.Status)}
+	if err == nil && c.Status != broadcast.Draft {
+		err = &broadcast.StateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; its capacity is only available while it is a draft", c.Status)}
 	}
 	if err == nil {
-		_, err = push.CampaignStart.On(c)
+		_, err = broadcast.Start.On(c)
 	}
 	if err != nil {
 		return nil, err
@@ -141,7 +142,7 @@ func (f *finder) lane(ctx context.Context, shards push.Lane) error {
 }
 
 // plan plans the push of a line, which is not booked.
-func (f *finder) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+func (f *finder) plan(line broadcast.AudienceLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 	bulkhead.Yield()
 	d, err := f.planner.Plan(line, of, attributes)
 	if err != nil {

@@ -6,28 +6,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // crowd returns a draft with the given number of recipients. A third of them have a push at a time.
-func (b *bundle) crowd(t tester, recipients int, at time.Time) push.Campaign {
+func (b *bundle) crowd(t tester, recipients int, at time.Time) broadcast.Campaign {
 	t.Helper()
 	tenant := b.newTenant(t)
 	var (
-		lines []push.CampaignLine
+		lines []broadcast.AudienceLine
 		held  []push.Push
 	)
 	for i := range recipients {
 		name := fmt.Sprintf("user-%d", i)
-		lines = append(lines, push.CampaignLine{Recipient: name})
+		lines = append(lines, broadcast.AudienceLine{Recipient: name})
 		if i%3 == 0 {
 			held = append(held, push.Push{Tenant: tenant, Recipient: name, Channel: "sms", SendAt: at})
 		}
 	}
 	b.holds(t, held...)
-	return b.drafted(t, push.Campaign{Tenant: tenant}, lines...)
+	return b.drafted(t, broadcast.Campaign{Tenant: tenant}, lines...)
 }
 
 // TestCapacity_Sample: a capacity reads as many recipients as requested, over chunks and lanes, and the same ones each

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -29,7 +30,7 @@ type Chunk struct {
 
 	// Plan returns the draft for a line, or an error that explains why the line is invalid. attributes are the
 	// recipient's, or nil.
-	Plan func(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error)
+	Plan func(line broadcast.AudienceLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error)
 
 	// Room returns the usage of the tenant's caps for the drafts; nil: the tenant has no caps.
 	Room func(ctx context.Context, drafts []booking.Draft) (*booking.CapUsage, error)
@@ -48,7 +49,7 @@ type Done struct {
 	Decided []campaigns.Decided // in the order of the lines' places
 	Next    campaigns.Place     // the place of the last line
 	More    bool                // there may be undecided recipients after Next
-	Status  push.CampaignStatus // of the campaign; unless it is starting, nothing was decided
+	Status  broadcast.Status    // of the campaign; unless it is starting, nothing was decided
 }
 
 // UncountedError reports that a push may move to a day that [Chunk].Room has not counted. Nothing was decided: count the
@@ -101,7 +102,7 @@ func (c *Chunk) run(ctx context.Context, tx *campaigns.Chunk) (done Done, err er
 			return done, err
 		}
 	}
-	if done.Status, err = tx.Lock(ctx, planned, o); err != nil || done.Status != push.CampaignStarting {
+	if done.Status, err = tx.Lock(ctx, planned, o); err != nil || done.Status != broadcast.Starting {
 		return Done{Status: done.Status}, err
 	}
 	snapshot, err := tx.Read(ctx)
@@ -208,7 +209,7 @@ func (c *Chunk) planLine(lines *campaigns.Lines, line *campaigns.Line) campaigns
 		return d
 	}
 	of, attributes := lines.Standing(line, c.File)
-	draft, err := c.Plan(line.CampaignLine, of, attributes)
+	draft, err := c.Plan(line.AudienceLine, of, attributes)
 	if err != nil {
 		d.Invalid = err.Error()
 		return d

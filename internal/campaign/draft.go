@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/zone"
@@ -41,7 +41,7 @@ type Change struct {
 }
 
 // on applies the change to a draft.
-func (c Change) on(p push.Campaign) push.Campaign {
+func (c Change) on(p broadcast.Campaign) broadcast.Campaign {
 	set(&p.Name, c.Name)
 	set(&p.Channel, c.Channel)
 	set(&p.Category, c.Category)
@@ -88,7 +88,7 @@ func secondUp(t time.Time) time.Time {
 
 // Check returns all faults of a change of a draft; the zero campaign is a new one. Callers merge these with their own
 // errors. It does not check what the change leaves as it is.
-func (s *Service) Check(c Change, of push.Campaign) invalid.FieldErrors {
+func (s *Service) Check(c Change, of broadcast.Campaign) invalid.FieldErrors {
 	return append(checkTemplates(c), s.check(s.complete(c), of)...)
 }
 
@@ -105,7 +105,7 @@ func checkTemplates(c Change) (bad invalid.FieldErrors) {
 }
 
 // check is Check without the templates of the message.
-func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
+func (s *Service) check(c Change, of broadcast.Campaign) (bad invalid.FieldErrors) {
 	p := c.on(of)
 	if c.Channel != nil && p.Channel != "" && !slices.Contains(s.cfg.Channels, p.Channel) {
 		bad.Add("channel", p.Channel, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
@@ -125,7 +125,7 @@ func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 
 // checkMessage finds what the provider would certainly refuse in every recipient's message: in the parts without
 // templates, and apart from the address.
-func (s *Service) checkMessage(p *push.Campaign, bad *invalid.FieldErrors) {
+func (s *Service) checkMessage(p *broadcast.Campaign, bad *invalid.FieldErrors) {
 	for _, f := range s.cfg.Check(p.Channel, "", p.Message) {
 		if f.Field != "to" && !liquid.Templated(p.Message, f.Field) {
 			*bad = append(*bad, f)
@@ -135,7 +135,7 @@ func (s *Service) checkMessage(p *push.Campaign, bad *invalid.FieldErrors) {
 
 // checkTimes checks the members for times against each other. For a local time in the recipients' zones, it uses the
 // earliest and the latest instant when some clock shows it.
-func (s *Service) checkTimes(c Change, p *push.Campaign, bad *invalid.FieldErrors) {
+func (s *Service) checkTimes(c Change, p *broadcast.Campaign, bad *invalid.FieldErrors) {
 	now := s.now().UTC()
 	if given(c.SendAt) && given(c.LocalTime) {
 		bad.Add("local_time", local(*c.LocalTime), "must not be given together with send_at")

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -42,9 +43,9 @@ func TestSimulate_EqualsStart(t *testing.T) {
 		for who, d := range done {
 			outcome, reason, rules := d.Outcome()
 			got := each[who]
-			as := map[push.CampaignOutcome]campaign.SimulatedOutcome{
-				push.OutcomeScheduled: campaign.SimulatedAccepted, push.OutcomeRefused: campaign.SimulatedRefused,
-				push.OutcomeOptedOut: campaign.SimulatedOptedOut, push.OutcomeInvalid: campaign.SimulatedInvalid,
+			as := map[broadcast.Outcome]campaign.SimulatedOutcome{
+				broadcast.OutcomeScheduled: campaign.SimulatedAccepted, broadcast.OutcomeRefused: campaign.SimulatedRefused,
+				broadcast.OutcomeOptedOut: campaign.SimulatedOptedOut, broadcast.OutcomeInvalid: campaign.SimulatedInvalid,
 			}[outcome]
 			if d.Deferred() {
 				as = campaign.SimulatedDeferred
@@ -93,7 +94,7 @@ func (x *random) rulesInTheWay(who string, at time.Time) (names []string) {
 // asked returns the requested send time of a recipient.
 func (x *random) asked(who string) time.Time {
 	of := booking.Standing{Terms: x.terms, Person: x.people[who]}
-	d, err := campaign.NewPlanner(x.pushes, x.draft, plain{}, time.Now()).Plan(push.CampaignLine{Recipient: who}, of, nil)
+	d, err := campaign.NewPlanner(x.pushes, x.draft, plain{}, time.Now()).Plan(broadcast.AudienceLine{Recipient: who}, of, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -20,7 +21,7 @@ import (
 // Planner plans the push of each line of a campaign's audience. It is safe for concurrent use.
 type Planner struct {
 	pushes   drafter
-	campaign push.Campaign
+	campaign broadcast.Campaign
 	message  Template
 	now      time.Time
 }
@@ -39,7 +40,7 @@ type Template interface {
 // NewPlanner returns the planner of a campaign that was started at a time, or of a simulation of such a start. All
 // lines are planned by that time, however long booking takes: the last line is not too late because the first ones took
 // long.
-func NewPlanner(pushes drafter, c push.Campaign, message Template, started time.Time) *Planner {
+func NewPlanner(pushes drafter, c broadcast.Campaign, message Template, started time.Time) *Planner {
 	return &Planner{pushes, c, message, started.UTC()}
 }
 
@@ -47,7 +48,7 @@ func NewPlanner(pushes drafter, c push.Campaign, message Template, started time.
 // without the line's values.
 //
 // The same line of the same campaign always gets the same id, as long as its recipient's zone stays the same.
-func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+func (p *Planner) Plan(line broadcast.AudienceLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 	variables, err := liquid.Variables(known(line, attributes)...)
 	if err != nil {
 		return booking.Draft{}, err
@@ -84,7 +85,7 @@ func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes j
 }
 
 // known returns the variables of a line whose recipient has these attributes.
-func known(line push.CampaignLine, attributes json.RawMessage) []json.RawMessage {
+func known(line broadcast.AudienceLine, attributes json.RawMessage) []json.RawMessage {
 	return schedule.Known(line.Recipient, line.To, attributes, line.Variables)
 }
 
@@ -113,7 +114,7 @@ func Offset(recipient string, spread time.Duration) time.Duration {
 }
 
 // Parse parses the template of a campaign's message.
-func Parse(c *push.Campaign) (Template, error) {
+func Parse(c *broadcast.Campaign) (Template, error) {
 	t, wrong := liquid.Parse(c.Message)
 	return t, wrong.Err()
 }

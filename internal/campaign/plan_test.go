@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -51,7 +52,7 @@ func pushes(check func(channel, to string, message json.RawMessage) invalid.Fiel
 }
 
 // plan plans one line as if its campaign were started at noon.
-func plan(c push.Campaign, line push.CampaignLine, of booking.Standing) (booking.Draft, error) {
+func plan(c broadcast.Campaign, line broadcast.AudienceLine, of booking.Standing) (booking.Draft, error) {
 	return campaign.NewPlanner(pushes(nil), c, plain{}, noon).Plan(line, of, nil)
 }
 
@@ -68,23 +69,23 @@ func in(t *testing.T, name string) booking.Standing {
 // of the spread.
 func TestPlanner_SendTime(t *testing.T) {
 	t.Parallel()
-	line := push.CampaignLine{Recipient: "anna"}
+	line := broadcast.AudienceLine{Recipient: "anna"}
 	behind := campaign.Offset("anna", time.Hour)
 	for name, tt := range map[string]struct {
-		c    push.Campaign
+		c    broadcast.Campaign
 		zone string
 		want time.Time
 	}{
-		"at once":          {push.Campaign{}, "UTC", noon},
-		"later":            {push.Campaign{SendAt: noon.Add(time.Hour)}, "Asia/Tokyo", noon.Add(time.Hour)},
-		"a minute past":    {push.Campaign{SendAt: noon.Add(-time.Minute)}, "UTC", noon.Add(-time.Minute)},
-		"spread":           {push.Campaign{SendAt: noon.Add(time.Hour), Spread: time.Hour}, "UTC", noon.Add(time.Hour + behind)},
-		"at once, spread":  {push.Campaign{Spread: time.Hour}, "UTC", noon.Add(behind)},
-		"local":            {push.Campaign{LocalTime: noon}, "America/New_York", noon.Add(5 * time.Hour)},
-		"local, spread":    {push.Campaign{LocalTime: noon, Spread: time.Hour}, "America/New_York", noon.Add(5*time.Hour + behind)},
-		"local, named":     {push.Campaign{LocalTime: noon, TimeZone: "America/New_York"}, "Asia/Tokyo", noon.Add(5 * time.Hour)},
-		"local, past":      {push.Campaign{LocalTime: noon}, "Asia/Tokyo", time.Time{}},
-		"local, past less": {push.Campaign{LocalTime: noon.Add(-time.Minute)}, "UTC", noon.Add(-time.Minute)},
+		"at once":          {broadcast.Campaign{}, "UTC", noon},
+		"later":            {broadcast.Campaign{SendAt: noon.Add(time.Hour)}, "Asia/Tokyo", noon.Add(time.Hour)},
+		"a minute past":    {broadcast.Campaign{SendAt: noon.Add(-time.Minute)}, "UTC", noon.Add(-time.Minute)},
+		"spread":           {broadcast.Campaign{SendAt: noon.Add(time.Hour), Spread: time.Hour}, "UTC", noon.Add(time.Hour + behind)},
+		"at once, spread":  {broadcast.Campaign{Spread: time.Hour}, "UTC", noon.Add(behind)},
+		"local":            {broadcast.Campaign{LocalTime: noon}, "America/New_York", noon.Add(5 * time.Hour)},
+		"local, spread":    {broadcast.Campaign{LocalTime: noon, Spread: time.Hour}, "America/New_York", noon.Add(5*time.Hour + behind)},
+		"local, named":     {broadcast.Campaign{LocalTime: noon, TimeZone: "America/New_York"}, "Asia/Tokyo", noon.Add(5 * time.Hour)},
+		"local, past":      {broadcast.Campaign{LocalTime: noon}, "Asia/Tokyo", time.Time{}},
+		"local, past less": {broadcast.Campaign{LocalTime: noon.Add(-time.Minute)}, "UTC", noon.Add(-time.Minute)},
 	} {
 		d, err := plan(tt.c, line, in(t, tt.zone))
 		if tt.want.IsZero() {
@@ -102,11 +103,11 @@ func TestPlanner_SendTime(t *testing.T) {
 // TestPlanner_Draft: a draft has everything from the campaign and the line.
 func TestPlanner_Draft(t *testing.T) {
 	t.Parallel()
-	c := push.Campaign{
+	c := broadcast.Campaign{
 		ID: uuid.New(), Tenant: uuid.New(), Channel: "sms", Category: "news", SendAt: noon.Add(time.Hour), Metadata: json.RawMessage(`{"a":1}`),
 		ExpiresAfter: 2 * time.Hour, OnConflict: "defer", Latest: noon.Add(3 * time.Hour),
 	}
-	line := push.CampaignLine{Recipient: "anna", To: "+4512345678", Variables: json.RawMessage(`{"name":"Anna","city":""}`)}
+	line := broadcast.AudienceLine{Recipient: "anna", To: "+4512345678", Variables: json.RawMessage(`{"name":"Anna","city":""}`)}
 	p := campaign.NewPlanner(pushes(nil), c, shown{"name", "city", "age", "recipient", "to"}, noon)
 	d, err := p.Plan(line, in(t, "UTC"), json.RawMessage(`{"name":"Ann","city":"Bonn","age":7,"recipient":"x"}`))
 	if err != nil {
@@ -128,7 +129,7 @@ func TestPlanner_Draft(t *testing.T) {
 		`{"title":""}`:       {`{"to":""}`, `{"to":"stored"}`},
 		"message.title: the variable to is not known": {`{}`, `{}`},
 	} {
-		d, err := campaign.NewPlanner(pushes(nil), c, shown{"to"}, noon).Plan(push.CampaignLine{Recipient: "bo", Variables: json.RawMessage(tt.line)}, in(t, "UTC"), json.RawMessage(tt.stored))
+		d, err := campaign.NewPlanner(pushes(nil), c, shown{"to"}, noon).Plan(broadcast.AudienceLine{Recipient: "bo", Variables: json.RawMessage(tt.line)}, in(t, "UTC"), json.RawMessage(tt.stored))
 		if err != nil && err.Error() != want || err == nil && string(d.Push.Message) != want {
 			t.Errorf("%s, %v, want %s", d.Push.Message, err, want)
 		}
@@ -164,26 +165,26 @@ func TestPlanner_Invalid(t *testing.T) {
 	}
 	var broken brokenTemplate
 	for name, tt := range map[string]struct {
-		c        push.Campaign
+		c        broadcast.Campaign
 		template campaign.Template
-		line     push.CampaignLine
+		line     broadcast.AudienceLine
 		want     string
 	}{
-		"a good one":         {push.Campaign{}, plain{}, push.CampaignLine{To: "1"}, ""},
-		"without an address": {push.Campaign{}, plain{}, push.CampaignLine{}, ""}, // the decider uses the recipient's address
-		"a bad address":      {push.Campaign{}, plain{}, push.CampaignLine{To: "secret"}, "to must be a number"},
+		"a good one":         {broadcast.Campaign{}, plain{}, broadcast.AudienceLine{To: "1"}, ""},
+		"without an address": {broadcast.Campaign{}, plain{}, broadcast.AudienceLine{}, ""}, // the decider uses the recipient's address
+		"a bad address":      {broadcast.Campaign{}, plain{}, broadcast.AudienceLine{To: "secret"}, "to must be a number"},
 		"a bad message": {
-			push.Campaign{}, shown{"recipient"}, push.CampaignLine{Recipient: "anna"},
+			broadcast.Campaign{}, shown{"recipient"}, broadcast.AudienceLine{Recipient: "anna"},
 			"to is required by the channel push; message must be empty",
 		},
-		"a template":    {push.Campaign{}, broken, push.CampaignLine{To: "1"}, "message.body: broken"},
-		"columns":       {push.Campaign{}, plain{}, push.CampaignLine{To: "1", Variables: json.RawMessage(`[]`)}, "variables 2: must be an object"},
-		"no channel":    {push.Campaign{Channel: "fax"}, plain{}, push.CampaignLine{To: "1"}, "channel unknown channel; the channels are: push, sms"},
-		"no zone":       {push.Campaign{LocalTime: noon, TimeZone: "Mars"}, plain{}, push.CampaignLine{To: "1"}, `time_zone there is no time zone "Mars"; give an IANA name, such as Europe/Berlin`},
-		"past":          {push.Campaign{SendAt: noon.Add(-time.Hour)}, plain{}, push.CampaignLine{To: "1"}, "send_at must not be more than a minute in the past; it is now 2026-11-02T12:00:00Z"},
-		"behind latest": {push.Campaign{OnConflict: "defer", Latest: noon.Add(-time.Second)}, plain{}, push.CampaignLine{To: "1"}, "latest must not be before send_at, 2026-11-02T12:00:00Z"},
+		"a template":    {broadcast.Campaign{}, broken, broadcast.AudienceLine{To: "1"}, "message.body: broken"},
+		"columns":       {broadcast.Campaign{}, plain{}, broadcast.AudienceLine{To: "1", Variables: json.RawMessage(`[]`)}, "variables 2: must be an object"},
+		"no channel":    {broadcast.Campaign{Channel: "fax"}, plain{}, broadcast.AudienceLine{To: "1"}, "channel unknown channel; the channels are: push, sms"},
+		"no zone":       {broadcast.Campaign{LocalTime: noon, TimeZone: "Mars"}, plain{}, broadcast.AudienceLine{To: "1"}, `time_zone there is no time zone "Mars"; give an IANA name, such as Europe/Berlin`},
+		"past":          {broadcast.Campaign{SendAt: noon.Add(-time.Hour)}, plain{}, broadcast.AudienceLine{To: "1"}, "send_at must not be more than a minute in the past; it is now 2026-11-02T12:00:00Z"},
+		"behind latest": {broadcast.Campaign{OnConflict: "defer", Latest: noon.Add(-time.Second)}, plain{}, broadcast.AudienceLine{To: "1"}, "latest must not be before send_at, 2026-11-02T12:00:00Z"},
 		"too far": {
-			push.Campaign{SendAt: noon.Add(30*24*time.Hour - time.Second), Spread: 100 * time.Hour}, plain{}, push.CampaignLine{To: "1", Recipient: "anna"},
+			broadcast.Campaign{SendAt: noon.Add(30*24*time.Hour - time.Second), Spread: 100 * time.Hour}, plain{}, broadcast.AudienceLine{To: "1", Recipient: "anna"},
 			"send_at is 2026-12-03T21:20:11Z, and must not be more than 30 days ahead; it is now 2026-11-02T12:00:00Z",
 		},
 	} {

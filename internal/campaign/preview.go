@@ -11,17 +11,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // lines reads lines of audiences.
 type lines interface {
-	Lines(ctx context.Context, p *push.Campaign, recipient string, limit int) ([]campaigns.KnownLine, error)
-	LongestLines(ctx context.Context, p *push.Campaign, limit int) ([]campaigns.KnownLine, error)
+	Lines(ctx context.Context, p *broadcast.Campaign, recipient string, limit int) ([]campaigns.KnownLine, error)
+	LongestLines(ctx context.Context, p *broadcast.Campaign, limit int) ([]campaigns.KnownLine, error)
 }
 
 // previewed is the number of lines in a preview.
@@ -46,7 +46,7 @@ type Which struct {
 }
 
 // Lines reads the lines of a preview. Its errors are [push.ErrNotFound] and [ErrNotInAudience].
-func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) (push.Campaign, []campaigns.KnownLine, error) {
+func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) (broadcast.Campaign, []campaigns.KnownLine, error) {
 	p, err := s.Campaign(ctx, tenant, id)
 	if err != nil {
 		return p, nil, err
@@ -63,7 +63,7 @@ func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) 
 }
 
 // Preview renders the messages of lines. It reads nothing. defaultZone applies to recipients without a zone.
-func (s *Service) Preview(p *push.Campaign, lines []campaigns.KnownLine, defaultZone string) ([]Preview, error) {
+func (s *Service) Preview(p *broadcast.Campaign, lines []campaigns.KnownLine, defaultZone string) ([]Preview, error) {
 	template, wrong := liquid.Parse(p.Message)
 	if err := wrong.Err(); err != nil {
 		return nil, err // it was checked when it was drafted
@@ -83,7 +83,7 @@ func (s *Service) Preview(p *push.Campaign, lines []campaigns.KnownLine, default
 }
 
 // shownAt returns the time when a campaign would send to a recipient in a zone.
-func (s *Service) shownAt(p *push.Campaign, name string) time.Time {
+func (s *Service) shownAt(p *broadcast.Campaign, name string) time.Time {
 	if !p.LocalTime.IsZero() {
 		return p.LocalTime
 	}
@@ -100,8 +100,8 @@ func (s *Service) shownAt(p *push.Campaign, name string) time.Time {
 
 // preview renders a message. Its errors include what the provider would certainly refuse, except the lack of an
 // address.
-func (s *Service) preview(p *push.Campaign, template Template, l campaigns.KnownLine, at func() time.Time) (json.RawMessage, error) {
-	variables, err := liquid.Variables(known(l.CampaignLine, l.Attributes)...)
+func (s *Service) preview(p *broadcast.Campaign, template Template, l campaigns.KnownLine, at func() time.Time) (json.RawMessage, error) {
+	variables, err := liquid.Variables(known(l.AudienceLine, l.Attributes)...)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/policy/policytest"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -30,7 +31,7 @@ func (picky) Render(variables map[string]any, _ func() time.Time) (json.RawMessa
 // random is a random draft of a tenant with random rules, and its surroundings.
 type random struct {
 	*bundle
-	draft  push.Campaign
+	draft  broadcast.Campaign
 	terms  booking.Terms
 	people map[string]booking.Person
 	held   map[string][]push.Push
@@ -48,15 +49,15 @@ func newRandom(t *rapid.T, b *bundle) *random {
 	x := &random{bundle: b, terms: terms, people: map[string]booking.Person{}, held: map[string][]push.Push{}, others: map[uuid.UUID]string{}}
 	tenant := b.newTenant(t)
 	for _, name := range []string{"first", "second"} {
-		other := b.drafted(t, push.Campaign{Tenant: tenant, Name: name})
+		other := b.drafted(t, broadcast.Campaign{Tenant: tenant, Name: name})
 		b.exec(t, `UPDATE campaigns SET status = 'running', started_at = clock_timestamp() WHERE id = $1`, [16]byte(other.ID))
 		x.others[other.ID] = name
 	}
-	var audience []push.CampaignLine
+	var audience []broadcast.AudienceLine
 	begin := w.Moments().Draw(t, "begin")
 	for i := range rapid.IntRange(1, 12).Draw(t, "recipients") {
 		who := fmt.Sprint("user-", i)
-		audience = append(audience, push.CampaignLine{Recipient: who})
+		audience = append(audience, broadcast.AudienceLine{Recipient: who})
 		x.books(t, tenant, who, begin)
 	}
 	x.holds(t, slices.Concat(slices.Collect(maps.Values(x.held))...)...)
@@ -75,7 +76,7 @@ func newRandom(t *rapid.T, b *bundle) *random {
 	}
 	x.own = push.OwnCaps{PendingPushes: some(3, 30, "pending pushes"), RecipientsPerDay: some(3, 6, "recipients per day")}
 	kind := policytest.Kinds().Draw(t, "kind")
-	c := push.Campaign{
+	c := broadcast.Campaign{
 		Tenant: tenant, Name: "sale", Channel: kind.Channel, Category: kind.Category, OnConflict: rapid.SampledFrom([]string{"reject", "defer", "defer"}).Draw(t, "on conflict"),
 		Spread: time.Duration(rapid.SampledFrom([]int{0, 60, 7200, 86400}).Draw(t, "spread")) * time.Second,
 	}

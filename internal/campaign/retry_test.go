@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -17,8 +18,8 @@ func TestRunner_Retried(t *testing.T) {
 	b := setupRunning(t)
 	w := b.worker(b.store)
 	c := b.draft(3, campaign.Change{})
-	b.act(c, push.CampaignStart)
-	b.until(w, c, push.CampaignRunning)
+	b.act(c, broadcast.Start)
+	b.until(w, c, broadcast.Running)
 	claim := b.claimOne()
 	b.finish(claim, push.Refused, push.Failed)
 
@@ -30,15 +31,15 @@ func TestRunner_Retried(t *testing.T) {
 		t.Errorf("after a retry: %+v", c.Progress)
 	}
 	b.adds(c)
-	b.act(c, push.CampaignPause)
+	b.act(c, broadcast.Pause)
 	if n := b.deliver(); n != 1 {
 		t.Errorf("%d pushes were sent in the pause, want the retry", n)
 	}
 	if got, err := b.pushes.Push(t.Context(), b.tenant, retry.Push.ID); err != nil || got.Status != push.Sent || got.Campaign != c.ID {
 		t.Errorf("%+v, %v", got, err)
 	}
-	b.until(w, c, push.CampaignPaused)
-	b.act(c, push.CampaignResume)
+	b.until(w, c, broadcast.Paused)
+	b.act(c, broadcast.Resume)
 	for i := 0; i < 100 && testenv.Query[bool](t, b.url, `SELECT parked FROM campaigns`); i++ {
 		b.hurry()
 		if _, err := w.Pass(t.Context()); err != nil {
@@ -52,7 +53,7 @@ func TestRunner_Retried(t *testing.T) {
 	if err != nil || !later.Retried || later.Push.ID != retry.Push.ID {
 		t.Errorf("%+v, %v", later, err)
 	}
-	if c = b.until(w, c, push.CampaignFinished); c.Progress.Sent != 2 || c.Progress.Failed != 1 {
+	if c = b.until(w, c, broadcast.Finished); c.Progress.Sent != 2 || c.Progress.Failed != 1 {
 		t.Errorf("%+v", c.Progress)
 	}
 	b.adds(c)

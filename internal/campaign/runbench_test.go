@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/loop"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -41,18 +41,18 @@ func BenchmarkRunner(b *testing.B) {
 	w := s.worker(s.store)
 	calm := s.submits(b, func() { time.Sleep(5 * time.Second) })
 	for b.Loop() {
-		s.act(c, push.CampaignStart)
+		s.act(c, broadcast.Start)
 		began, before := time.Now(), s.processor()
-		busy := s.submits(b, func() { s.passes(w, c, push.CampaignRunning) })
+		busy := s.submits(b, func() { s.passes(w, c, broadcast.Running) })
 		c = s.read(c)
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-book")
 		b.ReportMetric((s.processor() - before).Seconds(), "cpu-s-to-book")
 		b.ReportMetric(float64(calm.Microseconds())/1000, "ms-p99-calm")
 		b.ReportMetric(float64(busy.Microseconds())/1000, "ms-p99-busy")
 		b.Logf("%+v", c.Progress)
-		s.act(c, push.CampaignCancel)
+		s.act(c, broadcast.Cancel)
 		began = time.Now()
-		s.passes(w, c, push.CampaignCanceled)
+		s.passes(w, c, broadcast.Canceled)
 		b.ReportMetric(time.Since(began).Seconds(), "s-to-cancel")
 	}
 }
@@ -75,7 +75,7 @@ func (b *running) processor() (total time.Duration) {
 }
 
 // passes makes passes of a worker until a campaign has a state.
-func (b *running) passes(w loop.Loop, c push.Campaign, status push.CampaignStatus) {
+func (b *running) passes(w loop.Loop, c broadcast.Campaign, status broadcast.Status) {
 	for n := 0; n%10 > 0 || b.read(c).Status != status; n++ {
 		full, err := w.Pass(b.t.Context())
 		if err != nil {

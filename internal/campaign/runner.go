@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/loop"
@@ -40,7 +41,7 @@ type RunnerConfig struct {
 	Computing *bulkhead.Computing[uuid.UUID]
 
 	// Parse parses the template of a campaign's message.
-	Parse func(c *push.Campaign) (Template, error)
+	Parse func(c *broadcast.Campaign) (Template, error)
 }
 
 // runnerStore executes the steps of campaigns.
@@ -49,7 +50,7 @@ type runnerStore interface {
 	chunkStore
 	pauseStore
 	cancelStore
-	SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error)
+	SettleCampaign(ctx context.Context, id uuid.UUID) (status broadcast.Status, due time.Duration, err error)
 }
 
 // turnStore takes campaigns for a worker, and releases them.
@@ -68,7 +69,7 @@ type pauseStore interface {
 // cancelStore ends what is left of canceled campaigns.
 type cancelStore interface {
 	WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
-	DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after campaigns.Place) (next campaigns.Place, more bool, err error)
+	DropUndecided(ctx context.Context, p broadcast.Campaign, shards push.Lane, after campaigns.Place) (next campaigns.Place, more bool, err error)
 }
 
 // pushes books the pushes of recipients, and follows up on bookings.
@@ -170,9 +171,9 @@ func (r *runner) visit(ctx context.Context, c *campaigns.RunningCampaign) (more 
 	delete(r.work, c.ID)
 	rest := max(interval, restShare*time.Since(began))
 	switch c.Status {
-	case push.CampaignPaused:
+	case broadcast.Paused:
 		rest = max(rest, pausedRest)
-	case push.CampaignRunning:
+	case broadcast.Running:
 		rest = max(rest, due)
 	}
 	return false, r.store.LeaveCampaign(ctx, r.worker, c.ID, min(rest, mostRest))
@@ -187,22 +188,22 @@ func (r *runner) step(ctx context.Context, c *campaigns.RunningCampaign) (more b
 		r.work[c.ID] = of
 	}
 	switch c.Status {
-	case push.CampaignStarting, push.CampaignRunning:
+	case broadcast.Starting, broadcast.Running:
 		if c.Parked {
 			if more, err = r.unpark(ctx, c); err != nil || more {
 				return more, 0, err
 			}
 		}
-		if c.Status == push.CampaignStarting {
+		if c.Status == broadcast.Starting {
 			if more, err = r.book(ctx, c, of); err != nil {
 				return more, 0, err
 			}
 		}
-	case push.CampaignPausing, push.CampaignPaused:
+	case broadcast.Pausing, broadcast.Paused:
 		if more, err = r.park(ctx, c); err != nil || more {
 			return more, 0, err
 		}
-	case push.CampaignCanceling:
+	case broadcast.Canceling:
 		if more, err = r.cancel(ctx, c, of); err != nil || more {
 			return more, 0, err
 		}

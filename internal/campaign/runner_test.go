@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -23,20 +24,20 @@ func TestRunner_Life(t *testing.T) {
 	b.exec(`INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://example.com', '{campaign.started,campaign.progress,campaign.finished}', 's')`, b.tenant)
 	w := b.worker(b.store)
 	c := b.draft(1200, campaign.Change{})
-	if c = b.act(c, push.CampaignStart); c.Status != push.CampaignStarting || c.StartedAt.IsZero() || c.Progress.Pending != 1200 {
+	if c = b.act(c, broadcast.Start); c.Status != broadcast.Starting || c.StartedAt.IsZero() || c.Progress.Pending != 1200 {
 		t.Fatalf("%+v", c)
 	}
-	again := b.act(c, push.CampaignStart)
+	again := b.act(c, broadcast.Start)
 	if !again.StartedAt.Equal(c.StartedAt) {
 		t.Errorf("started again at %s", again.StartedAt)
 	}
-	c = b.until(w, c, push.CampaignRunning)
+	c = b.until(w, c, broadcast.Running)
 	b.adds(c)
 	b.once(c)
 	if n := b.deliver(); n != 1200 {
 		t.Errorf("%d pushes were sent", n)
 	}
-	c = b.until(w, c, push.CampaignFinished)
+	c = b.until(w, c, broadcast.Finished)
 	if b.adds(c); c.Progress.Sent != 1200 || c.EndedAt.IsZero() {
 		t.Errorf("%+v", c)
 	}
@@ -55,33 +56,33 @@ func TestRunner_Pause(t *testing.T) {
 	b := setupRunning(t)
 	w := b.worker(b.store)
 	c := b.draft(1200, campaign.Change{})
-	b.act(c, push.CampaignStart)
+	b.act(c, broadcast.Start)
 	if _, err := w.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if c = b.act(c, push.CampaignPause); c.Status != push.CampaignPausing || c.Progress.Pending == 0 || c.Progress.Scheduled == 0 {
+	if c = b.act(c, broadcast.Pause); c.Status != broadcast.Pausing || c.Progress.Pending == 0 || c.Progress.Scheduled == 0 {
 		t.Fatalf("%+v", c)
 	}
 	if n := b.deliver(); n > 0 {
 		t.Errorf("%d pushes were sent in the pause", n)
 	}
 	booked := c.Progress.Scheduled
-	c = b.until(w, c, push.CampaignPaused)
+	c = b.until(w, c, broadcast.Paused)
 	if b.adds(c); c.Progress.Scheduled != booked {
 		t.Errorf("%d are booked, before %d", c.Progress.Scheduled, booked)
 	}
 	if b.deliver() > 0 {
 		t.Error("pushes were sent in the pause")
 	}
-	if c = b.act(c, push.CampaignResume); c.Status != push.CampaignStarting {
+	if c = b.act(c, broadcast.Resume); c.Status != broadcast.Starting {
 		t.Errorf("resumed as %s", c.Status)
 	}
-	c = b.until(w, c, push.CampaignRunning)
+	c = b.until(w, c, broadcast.Running)
 	b.once(c)
 	if n := b.deliver(); n != 1200 {
 		t.Errorf("%d pushes were sent", n)
 	}
-	if c = b.until(w, c, push.CampaignFinished); c.Progress.Sent != 1200 {
+	if c = b.until(w, c, broadcast.Finished); c.Progress.Sent != 1200 {
 		t.Errorf("%+v", c.Progress)
 	}
 }
@@ -93,10 +94,10 @@ func TestRunner_PauseAll(t *testing.T) {
 	b := setupRunning(t)
 	w := b.worker(b.store)
 	c := b.draft(30, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
-	b.act(c, push.CampaignStart)
-	b.until(w, c, push.CampaignRunning)
-	b.act(c, push.CampaignPause)
-	b.until(w, c, push.CampaignPaused)
+	b.act(c, broadcast.Start)
+	b.until(w, c, broadcast.Running)
+	b.act(c, broadcast.Pause)
+	b.until(w, c, broadcast.Paused)
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at = 'infinity'`); n != 30 {
 		t.Errorf("%d are parked", n)
 	}
@@ -135,7 +136,7 @@ func TestRunner_PauseAll(t *testing.T) {
 	if h := held(); h.By != push.PausedCampaign || h.Since.IsZero() || !h.Until.IsZero() {
 		t.Errorf("held by %+v", h)
 	}
-	b.act(c, push.CampaignResume)
+	b.act(c, broadcast.Resume)
 	for i := 0; i < 100 && testenv.Query[bool](t, b.url, `SELECT parked FROM campaigns`); i++ {
 		b.hurry()
 		if _, err := w.Pass(t.Context()); err != nil {
@@ -161,12 +162,12 @@ func TestRunner_Cancel(t *testing.T) {
 	b := setupRunning(t, rule)
 	w := b.worker(b.store)
 	c := b.draft(1200, campaign.Change{})
-	b.act(c, push.CampaignStart)
+	b.act(c, broadcast.Start)
 	if _, err := w.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	claim := b.claimOne()
-	if c = b.act(c, push.CampaignCancel); c.Status != push.CampaignCanceling {
+	if c = b.act(c, broadcast.Cancel); c.Status != broadcast.Canceling {
 		t.Fatalf("%+v", c)
 	}
 	if b.deliver() > 0 {
@@ -178,23 +179,23 @@ func TestRunner_Cancel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c = b.read(c); c.Status != push.CampaignCanceling || c.Progress.Scheduled != 1 || c.Progress.Canceled != 1199 {
+	if c = b.read(c); c.Status != broadcast.Canceling || c.Progress.Scheduled != 1 || c.Progress.Canceled != 1199 {
 		t.Errorf("one is under way: %+v", c)
 	}
 	b.finish(claim, push.Refused, push.Scheduled)
-	c = b.until(w, c, push.CampaignCanceled)
+	c = b.until(w, c, broadcast.Canceled)
 	if b.adds(c); c.Progress.Canceled != 1200 {
 		t.Errorf("%+v", c.Progress)
 	}
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live`); n > 0 {
 		t.Errorf("%d cursor are held", n)
 	}
-	if again := b.act(c, push.CampaignCancel); again.Status != push.CampaignCanceled {
+	if again := b.act(c, broadcast.Cancel); again.Status != broadcast.Canceled {
 		t.Errorf("canceled again: %s", again.Status)
 	}
 	next := b.draft(1200, campaign.Change{})
-	b.act(next, push.CampaignStart)
-	if next = b.until(w, next, push.CampaignRunning); next.Progress.Scheduled != 1200 {
+	b.act(next, broadcast.Start)
+	if next = b.until(w, next, broadcast.Running); next.Progress.Scheduled != 1200 {
 		t.Errorf("the cursor are not free: %+v", next.Progress)
 	}
 }
@@ -205,26 +206,26 @@ func TestService_Act_States(t *testing.T) {
 	b := setupRunning(t)
 	empty := b.draft(0, campaign.Change{})
 	full := b.draft(1, campaign.Change{})
-	refused := func(c push.Campaign, action push.CampaignAction, want string) {
+	refused := func(c broadcast.Campaign, action broadcast.Action, want string) {
 		t.Helper()
 		_, err := b.Act(t.Context(), b.tenant, c.ID, action, nil)
-		state, ok := errors.AsType[*push.CampaignStateError](err)
+		state, ok := errors.AsType[*broadcast.StateError](err)
 		if !ok || state.Detail != want || state.Campaign.ID != c.ID {
 			t.Errorf("%s: %v, want %s", action, err, want)
 		}
 	}
-	refused(empty, push.CampaignStart, "the campaign has no audience; upload one first")
-	refused(full, push.CampaignPause, "the campaign is draft; it cannot be paused")
-	refused(full, push.CampaignResume, "the campaign is draft; it cannot be resumed")
-	refused(full, push.CampaignCancel, "the campaign is draft; it cannot be canceled")
-	b.act(full, push.CampaignStart)
-	b.act(full, push.CampaignPause)
-	refused(full, push.CampaignStart, "the campaign is pausing; it cannot be started")
-	b.act(full, push.CampaignCancel)
-	refused(full, push.CampaignResume, "the campaign is canceling; it cannot be resumed")
+	refused(empty, broadcast.Start, "the campaign has no audience; upload one first")
+	refused(full, broadcast.Pause, "the campaign is draft; it cannot be paused")
+	refused(full, broadcast.Resume, "the campaign is draft; it cannot be resumed")
+	refused(full, broadcast.Cancel, "the campaign is draft; it cannot be canceled")
+	b.act(full, broadcast.Start)
+	b.act(full, broadcast.Pause)
+	refused(full, broadcast.Start, "the campaign is pausing; it cannot be started")
+	b.act(full, broadcast.Cancel)
+	refused(full, broadcast.Resume, "the campaign is canceling; it cannot be resumed")
 	past := b.draft(1, campaign.Change{})
 	b.exec(`UPDATE campaigns SET send_at = clock_timestamp() - interval '2 minutes' WHERE id = $1`, past.ID)
-	if _, err := b.Act(t.Context(), b.tenant, past.ID, push.CampaignStart, nil); err == nil || b.read(past).Status != push.CampaignDraft {
+	if _, err := b.Act(t.Context(), b.tenant, past.ID, broadcast.Start, nil); err == nil || b.read(past).Status != broadcast.Draft {
 		t.Errorf("a start in the past: %v", err)
 	}
 }
@@ -235,11 +236,11 @@ func TestSweepCampaigns(t *testing.T) {
 	b := setupRunning(t)
 	w := b.worker(b.store)
 	c, fresh := b.draft(500, campaign.Change{}), b.draft(3, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
-	for _, one := range []push.Campaign{c, fresh} {
-		b.act(one, push.CampaignStart)
-		b.until(w, one, push.CampaignRunning)
-		b.act(one, push.CampaignCancel)
-		b.until(w, one, push.CampaignCanceled)
+	for _, one := range []broadcast.Campaign{c, fresh} {
+		b.act(one, broadcast.Start)
+		b.until(w, one, broadcast.Running)
+		b.act(one, broadcast.Cancel)
+		b.until(w, one, broadcast.Canceled)
 	}
 	b.exec(`UPDATE campaigns SET ended_at = ended_at - interval '2 hours' WHERE id = $1`, c.ID)
 	for n := 1; n > 0; {
@@ -255,7 +256,7 @@ func TestSweepCampaigns(t *testing.T) {
 	if b.adds(c); c.Progress.Canceled != 500 {
 		t.Errorf("%+v", c.Progress)
 	}
-	if page, err := b.CampaignRecipients(t.Context(), b.tenant, c.ID, push.CampaignRecipientFilter{}, 0, 10); err != nil || len(page.Recipients) > 0 {
+	if page, err := b.CampaignRecipients(t.Context(), b.tenant, c.ID, broadcast.RecipientFilter{}, 0, 10); err != nil || len(page.Recipients) > 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -265,9 +266,9 @@ func TestSweepCampaigns(t *testing.T) {
 func TestRunner_Two(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t, quota.Rule{Name: "hour", Limit: 1, Window: time.Hour})
-	all := []push.Campaign{b.draft(1500, campaign.Change{}), b.draft(1000, campaign.Change{})}
+	all := []broadcast.Campaign{b.draft(1500, campaign.Change{}), b.draft(1000, campaign.Change{})}
 	for _, c := range all {
-		b.act(c, push.CampaignStart)
+		b.act(c, broadcast.Start)
 	}
 	var workers sync.WaitGroup
 	for n := range 2 {
@@ -282,7 +283,7 @@ func TestRunner_Two(t *testing.T) {
 				if stop(); err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
-				b.act(all[0], push.CampaignStart)
+				b.act(all[0], broadcast.Start)
 			}
 		})
 	}
@@ -300,9 +301,9 @@ func TestRunner_Two(t *testing.T) {
 }
 
 // going reports whether a campaign is being started.
-func (b *running) going(all []push.Campaign) bool {
+func (b *running) going(all []broadcast.Campaign) bool {
 	for _, c := range all {
-		if b.read(c).Status == push.CampaignStarting {
+		if b.read(c).Status == broadcast.Starting {
 			return true
 		}
 	}
@@ -315,13 +316,13 @@ func TestRunner_EachShard(t *testing.T) {
 	b := setupRunning(t)
 	w := b.worker(b.open(push.Shards))
 	c := b.draft(60, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
-	b.act(c, push.CampaignStart)
-	c = b.until(w, c, push.CampaignRunning)
+	b.act(c, broadcast.Start)
+	c = b.until(w, c, broadcast.Running)
 	b.once(c)
-	b.act(c, push.CampaignPause)
-	b.until(w, c, push.CampaignPaused)
+	b.act(c, broadcast.Pause)
+	b.until(w, c, broadcast.Paused)
 	b.audit()
-	b.act(c, push.CampaignResume)
+	b.act(c, broadcast.Resume)
 	for range 10 {
 		b.hurry()
 		if _, err := w.Pass(t.Context()); err != nil {
@@ -331,8 +332,8 @@ func TestRunner_EachShard(t *testing.T) {
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at < 'infinity'`); n != 60 {
 		t.Errorf("%d wait for their time", n)
 	}
-	b.act(c, push.CampaignCancel)
-	if c = b.until(w, c, push.CampaignCanceled); c.Progress.Canceled != 60 {
+	b.act(c, broadcast.Cancel)
+	if c = b.until(w, c, broadcast.Canceled); c.Progress.Canceled != 60 {
 		t.Errorf("%+v", c.Progress)
 	}
 	b.audit()
@@ -346,15 +347,15 @@ func TestRunner_Caps(t *testing.T) {
 	w := b.worker(b.store)
 	at := time.Now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
 	first := b.draft(30, campaign.Change{SendAt: &at})
-	b.act(first, push.CampaignStart)
-	b.until(w, first, push.CampaignRunning)
+	b.act(first, broadcast.Start)
+	b.until(w, first, broadcast.Running)
 	second := b.draft(50, campaign.Change{SendAt: &at, OnConflict: new("defer")}) // 30 move to the next day; 10 of 20 find room
-	b.act(second, push.CampaignStart)
-	second = b.until(w, second, push.CampaignRunning)
+	b.act(second, broadcast.Start)
+	second = b.until(w, second, broadcast.Running)
 	if b.adds(second); second.Progress.Scheduled != 40 || second.Progress.Deferred != 30 || second.Progress.Refused != 10 {
 		t.Errorf("%+v", second.Progress)
 	}
-	page, err := b.CampaignRecipients(t.Context(), b.tenant, second.ID, push.CampaignRecipientFilter{Outcome: push.OutcomeRefused}, 0, 100)
+	page, err := b.CampaignRecipients(t.Context(), b.tenant, second.ID, broadcast.RecipientFilter{Outcome: broadcast.OutcomeRefused}, 0, 100)
 	if err != nil || len(page.Recipients) != 10 || page.Recipients[0].Reason != "tenant-cap-exceeded" {
 		t.Errorf("%+v, %v", page, err)
 	}
@@ -381,7 +382,7 @@ func TestRunner_BesideWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, status := range []push.CampaignStatus{push.CampaignRunning, push.CampaignPaused, push.CampaignCanceling} {
+	for _, status := range []broadcast.Status{broadcast.Running, broadcast.Paused, broadcast.Canceling} {
 		b.exec(`
 			WITH made AS (
 				INSERT INTO campaigns (id, tenant_id, name, channel, message, status, started_at, audience, booked)
@@ -393,9 +394,9 @@ func TestRunner_BesideWaiting(t *testing.T) {
 	}
 	w := b.worker(b.store)
 	c := b.draft(2500, campaign.Change{})
-	b.act(c, push.CampaignStart)
+	b.act(c, broadcast.Start)
 	passes := 0
-	for ; b.read(c).Status == push.CampaignStarting; passes++ {
+	for ; b.read(c).Status == broadcast.Starting; passes++ {
 		if _, err := w.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}

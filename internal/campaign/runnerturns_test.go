@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -49,7 +49,7 @@ func TestRunner_EndBesideWaiting(t *testing.T) {
 	b.exec(`UPDATE campaigns SET status = 'running', started_at = now(), lease_until = now() - interval '1 minute' WHERE id = $1`, c.ID)
 	seen := &recorder{Store: b.store}
 	w := campaign.NewRunner(seen, b.service(b.store), quiet, campaign.RunnerConfig{Policy: b.policy, Parse: campaign.Parse})
-	for b.read(c).Status != push.CampaignFinished {
+	for b.read(c).Status != broadcast.Finished {
 		if _, err := w.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
@@ -82,7 +83,7 @@ func (b *running) worker(st *store.Store) loop.Loop {
 }
 
 // draft creates a draft with recipients user-0, user-1 and so on.
-func (b *running) draft(recipients int, change campaign.Change) push.Campaign {
+func (b *running) draft(recipients int, change campaign.Change) broadcast.Campaign {
 	b.t.Helper()
 	if change.Message == nil {
 		change.Message = new(json.RawMessage(`{"title":"hello"}`))
@@ -104,7 +105,7 @@ func (b *running) draft(recipients int, change campaign.Change) push.Campaign {
 	return b.read(c)
 }
 
-func (b *running) read(c push.Campaign) push.Campaign {
+func (b *running) read(c broadcast.Campaign) broadcast.Campaign {
 	b.t.Helper()
 	c, err := b.Campaign(b.t.Context(), b.tenant, c.ID)
 	if err != nil {
@@ -113,7 +114,7 @@ func (b *running) read(c push.Campaign) push.Campaign {
 	return c
 }
 
-func (b *running) act(c push.Campaign, action push.CampaignAction) push.Campaign {
+func (b *running) act(c broadcast.Campaign, action broadcast.Action) broadcast.Campaign {
 	b.t.Helper()
 	c, err := b.Act(b.t.Context(), b.tenant, c.ID, action, nil)
 	if err != nil {
@@ -128,7 +129,7 @@ func (b *running) exec(sql string, args ...any) {
 }
 
 // until runs a worker until a campaign has a state.
-func (b *running) until(w loop.Loop, c push.Campaign, status push.CampaignStatus) push.Campaign {
+func (b *running) until(w loop.Loop, c broadcast.Campaign, status broadcast.Status) broadcast.Campaign {
 	b.t.Helper()
 	testenv.UntilWhole(b.t, 0, func() string {
 		if c = b.read(c); c.Status == status {
@@ -205,7 +206,7 @@ func (b *running) finish(c booking.Claim, outcome push.Outcome, status push.Stat
 }
 
 // adds checks that the numbers of a campaign add up.
-func (b *running) adds(c push.Campaign) {
+func (b *running) adds(c broadcast.Campaign) {
 	b.t.Helper()
 	is := c.Progress
 	if sum := is.Pending + is.Scheduled + is.Refused + is.OptedOut + is.Invalid + is.Sent + is.Failed + is.Expired + is.Canceled; sum != is.Audience || is.Audience != c.Size {
@@ -214,7 +215,7 @@ func (b *running) adds(c push.Campaign) {
 }
 
 // once checks that each recipient of a campaign is decided once, and has one push if it is booked.
-func (b *running) once(c push.Campaign) {
+func (b *running) once(c broadcast.Campaign) {
 	b.t.Helper()
 	got := testenv.Query[string](b.t, b.url, `SELECT format('%s decided, %s of them booked, %s pushes for %s recipients',
 		count(r.outcome), count(*) FILTER (WHERE r.outcome = 'booked'), (SELECT count(*) FROM pushes WHERE campaign_id = $1), (SELECT count(DISTINCT recipient) FROM pushes WHERE campaign_id = $1))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -49,17 +50,17 @@ type Config struct {
 
 // reads are the methods of the store that the API uses unchanged.
 type reads interface {
-	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
-	Campaigns(ctx context.Context, tenant uuid.UUID, status push.CampaignStatus, after push.CampaignPosition, limit int) (push.CampaignPage, error)
+	Campaign(ctx context.Context, tenant, id uuid.UUID) (broadcast.Campaign, error)
+	Campaigns(ctx context.Context, tenant uuid.UUID, status broadcast.Status, after broadcast.Position, limit int) (broadcast.Page, error)
 	DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error
-	CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f push.CampaignRecipientFilter, after, limit int) (push.CampaignRecipientPage, error)
+	CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f broadcast.RecipientFilter, after, limit int) (broadcast.RecipientPage, error)
 }
 
 // drafts creates and changes campaigns.
 type drafts interface {
-	CreateCampaign(ctx context.Context, n campaigns.NewCampaign) (p push.Campaign, found bool, err error)
-	ChangeDraft(ctx context.Context, by push.Caller, changed push.Campaign, unchanged push.Unchanged, checked campaigns.Checked) (push.Campaign, error)
-	ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged, checked campaigns.Checked) (push.Campaign, error)
+	CreateCampaign(ctx context.Context, n campaigns.NewCampaign) (p broadcast.Campaign, found bool, err error)
+	ChangeDraft(ctx context.Context, by push.Caller, changed broadcast.Campaign, unchanged push.Unchanged, checked campaigns.Checked) (broadcast.Campaign, error)
+	ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action broadcast.Action, unchanged push.Unchanged, checked campaigns.Checked) (broadcast.Campaign, error)
 }
 
 // serviceStore stores all that callers' requests need.
@@ -83,8 +84,8 @@ type Key struct {
 }
 
 // Create creates a draft, or returns the campaign that an earlier request with the same key has created. Its errors are
-// [invalid.FieldErrors], [push.ErrTooManyCampaigns] and [push.ErrKeyReused].
-func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p push.Campaign, found bool, err error) {
+// [invalid.FieldErrors], [broadcast.ErrTooMany] and [push.ErrKeyReused].
+func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p broadcast.Campaign, found bool, err error) {
 	c = s.complete(c)
 	p = c.on(s.empty(tenant))
 	p.ID = uuid.Must(uuid.NewV7())
@@ -110,8 +111,8 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 }
 
 // empty returns an empty draft.
-func (s *Service) empty(tenant uuid.UUID) push.Campaign {
-	return push.Campaign{Tenant: tenant, Channel: s.cfg.Channels[0], OnConflict: reject, Status: push.CampaignDraft}
+func (s *Service) empty(tenant uuid.UUID) broadcast.Campaign {
+	return broadcast.Campaign{Tenant: tenant, Channel: s.cfg.Channels[0], OnConflict: reject, Status: broadcast.Draft}
 }
 
 // complete replaces zero values by defaults that are not zero.
@@ -127,8 +128,8 @@ func (s *Service) complete(c Change) Change {
 }
 
 // Change changes a caller's draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound],
-// [*push.CampaignStateError], [*push.StaleError] and, if a schedule copies the draft, [*push.ScopeError].
-func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Campaign, error) {
+// [*broadcast.StateError], [*push.StaleError] and, if a schedule copies the draft, [*push.ScopeError].
+func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Change, unchanged push.Unchanged) (broadcast.Campaign, error) {
 	c = s.complete(c)
 	var wrong invalid.FieldErrors
 	err := s.cfg.Computing.Do(ctx, by.Tenant, func() error {
@@ -136,7 +137,7 @@ func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Ch
 		return nil
 	})
 	if err != nil {
-		return push.Campaign{}, fmt.Errorf("change campaign: %w", err)
+		return broadcast.Campaign{}, fmt.Errorf("change campaign: %w", err)
 	}
 	for {
 		p, err := s.Campaign(ctx, by.Tenant, id)
@@ -153,11 +154,11 @@ func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Ch
 // Act starts, pauses, resumes or cancels a campaign, and returns its new state. Repeating an action changes nothing.
 // Workers do the rest. After a pause or a cancel, no recipient of the campaign is booked, and no attempt begins. A
 // start returns [invalid.FieldErrors] for values of the draft that are no longer possible. Other errors are
-// [push.ErrNotFound], [*push.CampaignStateError] and, if the campaign has changed, [*push.StaleError].
-func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged) (push.Campaign, error) {
+// [push.ErrNotFound], [*broadcast.StateError] and, if the campaign has changed, [*push.StaleError].
+func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action broadcast.Action, unchanged push.Unchanged) (broadcast.Campaign, error) {
 	for {
 		var checked campaigns.Checked
-		if action == push.CampaignStart {
+		if action == broadcast.Start {
 			p, err := s.Campaign(ctx, tenant, id)
 			if err != nil {
 				return p, err
@@ -172,7 +173,7 @@ func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.Cam
 }
 
 // checkStart returns the faults of a draft that is to start now.
-func (s *Service) checkStart(p push.Campaign) error {
+func (s *Service) checkStart(p broadcast.Campaign) error {
 	if p.SendAt.IsZero() && p.LocalTime.IsZero() && p.Spread > 0 { // it is sent from now on
 		p.SendAt = s.now().UTC().Truncate(quota.Second)
 	}

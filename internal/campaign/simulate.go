@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -59,7 +60,7 @@ type SimulatorConfig struct {
 	Caps   push.Caps     // of tenants without caps of their own
 
 	// Parse parses the template of a campaign's message.
-	Parse func(c *push.Campaign) (Template, error)
+	Parse func(c *broadcast.Campaign) (Template, error)
 }
 
 // NewSimulator returns a simulator of the service's campaigns. pushes drafts their pushes.
@@ -69,7 +70,7 @@ func NewSimulator(st simulatorStore, s *Service, pushes drafter, cfg SimulatorCo
 
 // Simulate predicts a start of a draft now. It passes the result of every recipient to each, a chunk at a time, unless
 // each is nil. An error of each ends the simulation. The other errors are the errors of a start, and a
-// [*push.CampaignStateError] if the draft changes meanwhile.
+// [*broadcast.StateError] if the draft changes meanwhile.
 func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push.OwnCaps, each func([]Simulated) error) (*Simulation, error) {
 	return s.SimulateChanged(ctx, tenant, id, Change{}, own, each)
 }
@@ -92,7 +93,7 @@ func (s *Simulator) SimulateChanged(ctx context.Context, tenant, id uuid.UUID, c
 	}
 	now, err := s.draft(ctx, tenant, id, change)
 	if err == nil && !now.UpdatedAt.Equal(c.UpdatedAt) {
-		err = &push.CampaignStateError{Campaign: now, Detail: "the campaign was changed while it was simulated; simulate it again"}
+		err = &broadcast.StateError{Campaign: now, Detail: "the campaign was changed while it was simulated; simulate it again"}
 	}
 	if err != nil {
 		return nil, err
@@ -101,13 +102,13 @@ func (s *Simulator) SimulateChanged(ctx context.Context, tenant, id uuid.UUID, c
 }
 
 // draft reads a campaign that can be simulated, and applies the change to it.
-func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID, change Change) (push.Campaign, error) {
+func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID, change Change) (broadcast.Campaign, error) {
 	c, err := s.campaigns.Campaign(ctx, tenant, id)
-	if err == nil && c.Status != push.CampaignDraft {
-		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
+	if err == nil && c.Status != broadcast.Draft {
+		err = &broadcast.StateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
 	}
 	if err == nil {
-		_, err = push.CampaignStart.On(c)
+		_, err = broadcast.Start.On(c)
 	}
 	if err == nil && change != (Change{}) {
 		c, err = s.changed(ctx, c, change)
@@ -119,7 +120,7 @@ func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID, change Chan
 }
 
 // changed returns a draft after a change.
-func (s *Simulator) changed(ctx context.Context, c push.Campaign, change Change) (push.Campaign, error) {
+func (s *Simulator) changed(ctx context.Context, c broadcast.Campaign, change Change) (broadcast.Campaign, error) {
 	var wrong error
 	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() error {
 		wrong = s.campaigns.Check(change, c).Err()
@@ -134,7 +135,7 @@ func (s *Simulator) changed(ctx context.Context, c push.Campaign, change Change)
 // simulation is a simulation in progress.
 type simulation struct {
 	*Simulator
-	campaign push.Campaign
+	campaign broadcast.Campaign
 	planner  *Planner
 	sooner   *Planner // for the first of the better starts
 	now      time.Time
@@ -149,7 +150,7 @@ type simulation struct {
 }
 
 // begin reads the inputs that are the same for all chunks.
-func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) (*simulation, error) {
+func (s *Simulator) begin(ctx context.Context, c broadcast.Campaign, caps push.Caps) (*simulation, error) {
 	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, examined: map[string]*examined{}}
 	var message Template
 	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() (err error) {
@@ -178,7 +179,7 @@ func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) 
 
 // firstStart returns the first time to try as a better start: the campaign's start, or now if that is past. A local
 // time begins where clocks are furthest ahead of UTC.
-func firstStart(c *push.Campaign, now time.Time) time.Time {
+func firstStart(c *broadcast.Campaign, now time.Time) time.Time {
 	planned := c.SendAt
 	if !c.LocalTime.IsZero() {
 		planned = c.LocalTime.Add(-14 * time.Hour)
@@ -190,7 +191,7 @@ func firstStart(c *push.Campaign, now time.Time) time.Time {
 }
 
 // lastStart returns the last start whose spread still ends by latest; zero: there is no limit.
-func lastStart(c *push.Campaign) time.Time {
+func lastStart(c *broadcast.Campaign) time.Time {
 	if c.Latest.IsZero() {
 		return time.Time{}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -21,15 +22,15 @@ func TestSimulate_States(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	tenant := b.newTenant(t)
-	c := b.drafted(t, push.Campaign{Tenant: tenant}, push.CampaignLine{Recipient: "anna"})
+	c := b.drafted(t, broadcast.Campaign{Tenant: tenant}, broadcast.AudienceLine{Recipient: "anna"})
 	simulate := func(tenant, id uuid.UUID, each func([]campaign.Simulated) error) error {
 		_, err := b.Simulate(t.Context(), tenant, id, push.OwnCaps{}, each)
 		return err
 	}
-	empty := b.drafted(t, push.Campaign{Tenant: tenant})
+	empty := b.drafted(t, broadcast.Campaign{Tenant: tenant})
 	state := func(err error, detail string) {
 		t.Helper()
-		wrong, ok := errors.AsType[*push.CampaignStateError](err)
+		wrong, ok := errors.AsType[*broadcast.StateError](err)
 		if !ok || wrong.Detail != detail {
 			t.Errorf("%v, want %s", err, detail)
 		}
@@ -48,12 +49,12 @@ func TestSimulate_States(t *testing.T) {
 		return nil
 	}), "the campaign is starting; it can only be simulated while it is a draft")
 	state(simulate(tenant, c.ID, nil), "the campaign is starting; it can only be simulated while it is a draft")
-	past := b.drafted(t, push.Campaign{Tenant: tenant, SendAt: time.Now().Add(-time.Hour)}, push.CampaignLine{Recipient: "anna"})
+	past := b.drafted(t, broadcast.Campaign{Tenant: tenant, SendAt: time.Now().Add(-time.Hour)}, broadcast.AudienceLine{Recipient: "anna"})
 	if wrong, ok := errors.AsType[invalid.FieldErrors](simulate(tenant, past.ID, nil)); !ok || len(wrong) != 1 || wrong[0].Field != "send_at" {
 		t.Errorf("a time that is over: %v", wrong)
 	}
 	gone := errors.New("the caller went away")
-	if err := simulate(tenant, b.drafted(t, push.Campaign{Tenant: tenant}, push.CampaignLine{Recipient: "anna"}).ID, func([]campaign.Simulated) error { return gone }); !errors.Is(err, gone) {
+	if err := simulate(tenant, b.drafted(t, broadcast.Campaign{Tenant: tenant}, broadcast.AudienceLine{Recipient: "anna"}).ID, func([]campaign.Simulated) error { return gone }); !errors.Is(err, gone) {
 		t.Errorf("%v", err)
 	}
 }
@@ -65,8 +66,8 @@ func TestSimulate_Now(t *testing.T) {
 	tenant := b.newTenant(t)
 	b.holds(t, push.Push{Tenant: tenant, Recipient: "bert", Channel: "sms", SendAt: time.Now().Add(time.Hour).Truncate(time.Second)})
 	b.parse = shown{"name"}
-	b.drafted(t, push.Campaign{Tenant: tenant})
-	c := b.drafted(t, push.Campaign{Tenant: tenant}, push.CampaignLine{Recipient: "anna"}, push.CampaignLine{Recipient: "bert"}, push.CampaignLine{Recipient: "carl"})
+	b.drafted(t, broadcast.Campaign{Tenant: tenant})
+	c := b.drafted(t, broadcast.Campaign{Tenant: tenant}, broadcast.AudienceLine{Recipient: "anna"}, broadcast.AudienceLine{Recipient: "bert"}, broadcast.AudienceLine{Recipient: "carl"})
 	b.exec(t, `UPDATE campaign_recipients SET variables = $1 WHERE recipient <> 'carl' AND tenant_id = $2`, json.RawMessage(`{"name":"x"}`), [16]byte(tenant))
 	b.exec(t, `UPDATE campaign_recipients SET recipient = '' WHERE recipient = 'dora' AND tenant_id = $1`, [16]byte(tenant))
 	sum, each := b.simulate(t, c, push.OwnCaps{})
@@ -94,7 +95,7 @@ func TestSimulate_Crowd(t *testing.T) {
 		held = append(held, push.Push{Tenant: tenant, Recipient: "anna", Channel: "sms", SendAt: at.Add(time.Duration(-3*i-1) * time.Second)})
 	}
 	b.holds(t, held...)
-	c := b.drafted(t, push.Campaign{Tenant: tenant, SendAt: at, OnConflict: "defer"}, push.CampaignLine{Recipient: "anna"}, push.CampaignLine{Recipient: "bert"})
+	c := b.drafted(t, broadcast.Campaign{Tenant: tenant, SendAt: at, OnConflict: "defer"}, broadcast.AudienceLine{Recipient: "anna"}, broadcast.AudienceLine{Recipient: "bert"})
 	sum, each := b.simulate(t, c, push.OwnCaps{})
 	if free := held[1499].SendAt.Add(24 * time.Hour); each["anna"].Outcome != "deferred" || !each["anna"].SendAt.Equal(free) || each["bert"].Outcome != "accepted" || sum.ByRule["many"] != 1 {
 		t.Errorf("%+v, want anna at %s; %+v", each, free, sum)
@@ -110,8 +111,8 @@ func TestSimulate_EqualsWorkers(t *testing.T) {
 	w := b.worker(b.store)
 	at := time.Now().Add(72 * time.Hour).Truncate(24 * time.Hour).Add(23 * time.Hour)
 	first := b.draft(400, campaign.Change{SendAt: &at})
-	b.act(first, push.CampaignStart)
-	b.until(w, first, push.CampaignRunning)
+	b.act(first, broadcast.Start)
+	b.until(w, first, broadcast.Running)
 	b.exec(`UPDATE campaigns SET worker = gen_random_uuid(), lease_until = 'infinity' WHERE id = $1`, [16]byte(first.ID)) // no worker takes it
 	deferred := "defer"
 	c := b.draft(recipients, campaign.Change{SendAt: new(at.Add(10 * time.Minute)), Spread: new(100 * time.Minute), OnConflict: &deferred})
@@ -133,8 +134,8 @@ func TestSimulate_EqualsWorkers(t *testing.T) {
 	if sum.Recipients != recipients || sum.Accepted == 0 || sum.Deferred == 0 || sum.ByRule["recipients_per_day"]+sum.ByRule["pending_pushes"] == 0 || sum.CollidesWith[0].Campaign != first.ID {
 		t.Errorf("%+v", sum)
 	}
-	b.act(c, push.CampaignStart)
-	b.until(w, c, push.CampaignRunning)
+	b.act(c, broadcast.Start)
+	b.until(w, c, broadcast.Running)
 	booked := testenv.Query[string](t, b.url, `
 		SELECT string_agg(r.recipient || '=' || concat_ws(' ', CASE WHEN r.outcome <> 'booked' THEN r.outcome WHEN p.send_at > p.requested_send_at THEN 'deferred' ELSE 'accepted' END,
 			coalesce(to_char(p.send_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), ''), r.reason), ',')

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -26,7 +27,7 @@ type examined struct {
 
 // plan plans a line as a start does, and widens its view for the better starts. A line that is invalid only because of
 // its time may be accepted at one of these.
-func (x *simulation) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+func (x *simulation) plan(line broadcast.AudienceLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 	bulkhead.Yield()
 	l := &examined{behind: Offset(line.Recipient, x.campaign.Spread)}
 	d, err := x.planner.Plan(line, of, attributes)

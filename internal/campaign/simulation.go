@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/broadcast"
 )
 
 // Simulation is the predicted result of a start.
@@ -85,7 +85,7 @@ func (t *totals) add(d *campaigns.Decided, rules []string) Simulated {
 	outcome, reason, refusing := d.Outcome()
 	t.Recipients++
 	switch one.Reason = reason; outcome {
-	case push.OutcomeScheduled:
+	case broadcast.OutcomeScheduled:
 		if one.SendAt, one.Outcome = d.Decision.Push.SendAt, SimulatedAccepted; !d.Deferred() {
 			t.Accepted++
 			return one
@@ -94,10 +94,10 @@ func (t *totals) add(d *campaigns.Decided, rules []string) Simulated {
 		t.Deferred++
 		t.delay(one.SendAt.Sub(d.Decision.Push.RequestedSendAt))
 		t.rules(rules)
-	case push.OutcomeOptedOut:
+	case broadcast.OutcomeOptedOut:
 		one.Outcome = SimulatedOptedOut
 		t.OptedOut++
-	case push.OutcomeInvalid:
+	case broadcast.OutcomeInvalid:
 		one.Outcome = SimulatedInvalid
 		t.Invalid++
 	default:

@@ -23,8 +23,6 @@ var (
 	ErrNotRetryable = errors.New("the push has neither failed nor expired")
 	// ErrKeyReused: the Idempotency-Key was used for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
-	// ErrTooManyCampaigns: the tenant has reached the maximum number of campaigns that have not ended.
-	ErrTooManyCampaigns = errors.New("the tenant already has the maximum number of campaigns that have not ended")
 	// ErrMoved: the send time of the push is not the one that the caller knows.
 	ErrMoved = errors.New("the push was moved meanwhile")
 )

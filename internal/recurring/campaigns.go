@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
@@ -65,14 +66,14 @@ func (r *runner) start(ctx context.Context, o *recurrence.Occurrence) (run recur
 
 // copyOf returns the copy of a campaign for an occurrence. Every worker computes the same. Its name ends with the day
 // of the occurrence, by the schedule's zone.
-func copyOf(o *recurrence.Occurrence) push.CampaignCopy {
+func copyOf(o *recurrence.Occurrence) broadcast.Copy {
 	p := &o.Schedule
 	in, err := zone.Load(p.TimeZone)
 	if err != nil {
 		in = time.UTC
 	}
 	key := fmt.Sprintf("schedule %s %d", p.ID, o.At.Unix())
-	return push.CampaignCopy{
+	return broadcast.Copy{
 		ID: uuid.NewHash(sha256.New(), p.Tenant, []byte(key), 8), Tenant: p.Tenant, Of: p.Campaign, Suffix: o.At.In(in).Format(" 2006-01-02 15:04"), Caps: o.Caps,
 	}
 }
@@ -81,7 +82,7 @@ func copyOf(o *recurrence.Occurrence) push.CampaignCopy {
 // still start.
 func refusedCampaign(err error) (reason, detail string) {
 	var (
-		state  *push.CampaignStateError
+		state  *broadcast.StateError
 		wrong  invalid.FieldErrors
 		capped *booking.Capped
 	)
@@ -92,9 +93,9 @@ func refusedCampaign(err error) (reason, detail string) {
 		return "not-found", ""
 	case errors.As(err, &state):
 		return "campaign-state", state.Detail
-	case errors.Is(err, push.ErrNothingToCopy):
-		return "campaign-state", push.ErrNothingToCopy.Error()
-	case errors.Is(err, push.ErrTooManyCampaigns):
+	case errors.Is(err, broadcast.ErrNothingToCopy):
+		return "campaign-state", broadcast.ErrNothingToCopy.Error()
+	case errors.Is(err, broadcast.ErrTooMany):
 		return "too-many-campaigns", ""
 	case errors.As(err, &wrong):
 		return "invalid-request", wrong.WithoutValues()

@@ -10,16 +10,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // pattern creates a campaign in a state, with recipients.
-func (b *bundle) pattern(status push.CampaignStatus, recipients int) uuid.UUID {
+func (b *bundle) pattern(status broadcast.Status, recipients int) uuid.UUID {
 	b.t.Helper()
 	id, audience := uuid.New(), uuid.New()
 	testenv.Exec(b.t, b.url, `
@@ -59,7 +59,7 @@ func (b *bundle) everyHour(of uuid.UUID, c recurring.Change) recurrence.Schedule
 func TestCampaigns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	of := b.pattern(push.CampaignFinished, 12_001)
+	of := b.pattern(broadcast.Finished, 12_001)
 	testenv.Exec(t, b.url, `UPDATE campaign_recipients SET recipient = '' WHERE line = 7`)
 	p, _, err := b.Create(t.Context(), b.tenant, recurring.Change{Cron: new("@every 1m"), Campaign: &of}, recurring.Key{})
 	testenv.Check(t, err)
@@ -89,7 +89,7 @@ type stumbling struct {
 	steps int
 }
 
-func (s *stumbling) StartCopy(ctx context.Context, c push.CampaignCopy) (bool, error) {
+func (s *stumbling) StartCopy(ctx context.Context, c broadcast.Copy) (bool, error) {
 	done, err := s.Service.StartCopy(ctx, c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *stumbling) StartCopy(ctx context.Context, c push.CampaignCopy) (bool, e
 func TestCampaigns_Once(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	of := b.pattern(push.CampaignDraft, 11_000)
+	of := b.pattern(broadcast.Draft, 11_000)
 	var all []recurrence.Schedule
 	for range 3 {
 		all = append(all, b.everyHour(of, recurring.Change{}))
@@ -132,7 +132,7 @@ func TestCampaigns_Once(t *testing.T) {
 func TestCampaigns_AudienceOfTheMoment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := push.CampaignCopy{ID: uuid.New(), Tenant: b.tenant, Of: b.pattern(push.CampaignDraft, 6000), Suffix: " 2026"}
+	c := broadcast.Copy{ID: uuid.New(), Tenant: b.tenant, Of: b.pattern(broadcast.Draft, 6000), Suffix: " 2026"}
 	if done, err := b.campaigns.StartCopy(t.Context(), c); done || err != nil {
 		t.Fatal(done, err)
 	}
@@ -167,13 +167,13 @@ func TestCampaigns_Refused(t *testing.T) {
 		name, want, then string
 		of               uuid.UUID
 	}{
-		{"no audience", "refused campaign-state", `UPDATE campaigns SET audience_id = NULL, audience = 0 WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
-		{"all erased", "refused campaign-state", `UPDATE campaign_recipients SET recipient = '' WHERE campaign_id = $1`, b.pattern(push.CampaignDraft, 1)},
-		{"started", "refused campaign-state", `UPDATE campaigns SET status = 'running' WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
-		{"deleted", "refused not-found", `DELETE FROM campaigns WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
-		{"channel gone", "refused invalid-request", `UPDATE campaigns SET channel = 'pigeon' WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
+		{"no audience", "refused campaign-state", `UPDATE campaigns SET audience_id = NULL, audience = 0 WHERE id = $1`, b.pattern(broadcast.Draft, 1)},
+		{"all erased", "refused campaign-state", `UPDATE campaign_recipients SET recipient = '' WHERE campaign_id = $1`, b.pattern(broadcast.Draft, 1)},
+		{"started", "refused campaign-state", `UPDATE campaigns SET status = 'running' WHERE id = $1`, b.pattern(broadcast.Draft, 1)},
+		{"deleted", "refused not-found", `DELETE FROM campaigns WHERE id = $1`, b.pattern(broadcast.Draft, 1)},
+		{"channel gone", "refused invalid-request", `UPDATE campaigns SET channel = 'pigeon' WHERE id = $1`, b.pattern(broadcast.Draft, 1)},
 		{"too many", "refused too-many-campaigns",
-			`INSERT INTO campaigns (id, tenant_id, name, channel, message) SELECT gen_random_uuid(), tenant_id, '', '', '{}' FROM campaigns, generate_series(1, 100) WHERE id = $1`, b.pattern(push.CampaignDraft, 1)},
+			`INSERT INTO campaigns (id, tenant_id, name, channel, message) SELECT gen_random_uuid(), tenant_id, '', '', '{}' FROM campaigns, generate_series(1, 100) WHERE id = $1`, b.pattern(broadcast.Draft, 1)},
 	} {
 		p := b.everyHour(row.of, recurring.Change{})
 		testenv.Exec(t, b.url, row.then, row.of)
@@ -191,7 +191,7 @@ func TestCampaigns_Refused(t *testing.T) {
 func TestCampaigns_Missed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	of := b.pattern(push.CampaignFinished, 3)
+	of := b.pattern(broadcast.Finished, 3)
 	skipped, caught := b.everyHour(of, recurring.Change{}), b.everyHour(of, recurring.Change{CatchUp: new(recurrence.Last)})
 	passAll(t, recurring.NewRunner(&beginner{b.store}, b.pushes, b.campaigns, quiet, 0))
 	testenv.Exec(t, b.url, `UPDATE schedule_runs SET begun_at = now() - interval '11 minutes'`)
@@ -213,12 +213,12 @@ func TestCampaigns_Checked(t *testing.T) {
 		by   uuid.UUID
 		ok   bool
 	}{
-		{"draft", b.pattern(push.CampaignDraft, 1), b.tenant, true},
-		{"finished", b.pattern(push.CampaignFinished, 1), b.tenant, true},
-		{"running", b.pattern(push.CampaignRunning, 1), b.tenant, false},
-		{"canceled", b.pattern(push.CampaignCanceled, 1), b.tenant, false},
+		{"draft", b.pattern(broadcast.Draft, 1), b.tenant, true},
+		{"finished", b.pattern(broadcast.Finished, 1), b.tenant, true},
+		{"running", b.pattern(broadcast.Running, 1), b.tenant, false},
+		{"canceled", b.pattern(broadcast.Canceled, 1), b.tenant, false},
 		{"unknown", uuid.New(), b.tenant, false},
-		{"another's", b.pattern(push.CampaignDraft, 1), b.newTenant(), false},
+		{"another's", b.pattern(broadcast.Draft, 1), b.newTenant(), false},
 	} {
 		_, _, err := b.Create(t.Context(), row.by, recurring.Change{Cron: new("@daily"), Campaign: &row.of}, recurring.Key{})
 		var bad invalid.FieldErrors

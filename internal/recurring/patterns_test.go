@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -29,12 +30,12 @@ func (b *bundle) waiting(n int, like string) {
 func TestPatterns_Deleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	of := b.pattern(push.CampaignDraft, 1)
+	of := b.pattern(broadcast.Draft, 1)
 	first, second := b.everyHour(of, recurring.Change{}), b.everyHour(of, recurring.Change{})
 	testenv.Exec(t, b.url, `UPDATE schedules SET next_at = NULL WHERE id = $1`, second.ID) // it has ended, and can continue
 	refused := func(names ...uuid.UUID) {
 		t.Helper()
-		var state *push.CampaignStateError
+		var state *broadcast.StateError
 		if err := b.campaigns.DeleteDraft(t.Context(), b.tenant, of); !errors.As(err, &state) || state.Campaign.ID != of {
 			t.Fatalf("%v", err)
 		}
@@ -49,7 +50,7 @@ func TestPatterns_Deleted(t *testing.T) {
 		}
 	}
 	refused(first.ID, second.ID)
-	other := b.pattern(push.CampaignDraft, 1)
+	other := b.pattern(broadcast.Draft, 1)
 	if _, err := b.Change(t.Context(), b.tenant, first.ID, recurring.Change{Campaign: &other}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestPatterns_Deleted(t *testing.T) {
 func TestPatterns_DeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	p := b.everyHour(b.pattern(push.CampaignDraft, 1), recurring.Change{})
+	p := b.everyHour(b.pattern(broadcast.Draft, 1), recurring.Change{})
 	for _, row := range []struct {
 		name, lock, waits string
 		do                func(of uuid.UUID) error
@@ -87,7 +88,7 @@ func TestPatterns_DeletedMeanwhile(t *testing.T) {
 			return err
 		}},
 	} {
-		of := b.pattern(push.CampaignDraft, 1)
+		of := b.pattern(broadcast.Draft, 1)
 		tx, err := testenv.Connect(t, b.url).Begin(t.Context())
 		testenv.Check(t, err)
 		_, err = tx.Exec(t.Context(), row.lock)
@@ -114,7 +115,7 @@ func TestPatterns_DeletedMeanwhile(t *testing.T) {
 func TestPatterns_GivenMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	p := b.everyHour(b.pattern(push.CampaignDraft, 1), recurring.Change{})
+	p := b.everyHour(b.pattern(broadcast.Draft, 1), recurring.Change{})
 	testenv.Exec(t, b.url, `
 		CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END';
 		CREATE TRIGGER wait BEFORE UPDATE ON schedules FOR EACH ROW EXECUTE FUNCTION wait()`)
@@ -135,7 +136,7 @@ func TestPatterns_GivenMeanwhile(t *testing.T) {
 			return func() error { _, err := upload.End(t.Context()); return err }
 		},
 	} {
-		of := b.pattern(push.CampaignDraft, 1)
+		of := b.pattern(broadcast.Draft, 1)
 		end := begin(of)
 		tx, err := testenv.Connect(t, b.url).Begin(t.Context())
 		testenv.Check(t, err)
@@ -156,7 +157,7 @@ func TestPatterns_GivenMeanwhile(t *testing.T) {
 			t.Error(err)
 		}
 		err = <-ended
-		state, isState := errors.AsType[*push.CampaignStateError](err)
+		state, isState := errors.AsType[*broadcast.StateError](err)
 		scope, isScope := errors.AsType[*push.ScopeError](err)
 		if !(isState && strings.Contains(state.Detail, p.ID.String())) && !(isScope && scope.Scope == push.ScopeCampaignsWrite && strings.Contains(scope.Detail, p.ID.String())) {
 			t.Errorf("%s: %v", name, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/loop"
@@ -45,8 +46,8 @@ type submitter interface {
 
 // campaigner starts copies of campaigns.
 type campaigner interface {
-	StartCopy(ctx context.Context, c push.CampaignCopy) (done bool, err error)
-	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
+	StartCopy(ctx context.Context, c broadcast.Copy) (done bool, err error)
+	Campaign(ctx context.Context, tenant, id uuid.UUID) (broadcast.Campaign, error)
 }
 
 // runnerStore stores schedules and their occurrences.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
@@ -51,7 +52,7 @@ type changes interface {
 
 // campaigns finds the campaign that a schedule copies.
 type campaigns interface {
-	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
+	Campaign(ctx context.Context, tenant, id uuid.UUID) (broadcast.Campaign, error)
 }
 
 // Store is the part of the store that a [Service] uses.

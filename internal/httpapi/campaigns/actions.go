@@ -6,12 +6,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // actOnCampaign serves an action. It answers with the new state of the campaign.
-func (h *campaigns) actOnCampaign(action push.CampaignAction) func(*rest.Call) error {
+func (h *campaigns) actOnCampaign(action broadcast.Action) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		return c.ByID("campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 			p, err := h.svc.Act(ctx, tenant, id, action, c.Unchanged)
@@ -24,16 +25,16 @@ func (h *campaigns) actOnCampaign(action push.CampaignAction) func(*rest.Call) e
 func (h *campaigns) actionRoutes(s *rest.Spec) []rest.Operation {
 	var all []rest.Operation
 	for _, one := range []struct {
-		action               push.CampaignAction
-		to                   push.CampaignStatus
+		action               broadcast.Action
+		to                   broadcast.Status
 		summary, description string
 	}{
-		{push.CampaignStart, push.CampaignStarting, "Start a campaign", "Starts the booking of a draft's recipients by the workers; progress counts them. " +
+		{broadcast.Start, broadcast.Starting, "Start a campaign", "Starts the booking of a draft's recipients by the workers; progress counts them. " +
 			"Each recipient is decided once, by the quota at that moment. A send_at, local_time or latest that has passed since the draft was created is a 422: change it first. Starting a campaign again changes nothing."},
-		{push.CampaignPause, push.CampaignPausing, "Pause a campaign", "From two seconds after the answer on, no attempt begins, and no recipient is booked. Booked pushes keep their places; they expire at their usual time. " +
+		{broadcast.Pause, broadcast.Pausing, "Pause a campaign", "From two seconds after the answer on, no attempt begins, and no recipient is booked. Booked pushes keep their places; they expire at their usual time. " +
 			"Single pushes of the campaign can be canceled and moved."},
-		{push.CampaignResume, push.CampaignRunning, "Resume a campaign", "Pushes that became due during the pause are sent now, as the quota allows; the others at their time. Recipients that were not booked before the pause are booked now."},
-		{push.CampaignCancel, push.CampaignCanceling, "Cancel a campaign", "From two seconds after the answer on, no attempt begins. Waiting pushes are canceled and give back their places, which takes a while; then the campaign is canceled. " +
+		{broadcast.Resume, broadcast.Running, "Resume a campaign", "Pushes that became due during the pause are sent now, as the quota allows; the others at their time. Recipients that were not booked before the pause are booked now."},
+		{broadcast.Cancel, broadcast.Canceling, "Cancel a campaign", "From two seconds after the answer on, no attempt begins. Waiting pushes are canceled and give back their places, which takes a while; then the campaign is canceled. " +
 			"An attempt in progress is finished, and is not repeated. A draft cannot be canceled, but can be deleted."},
 	} {
 		all = append(all, rest.Operation{

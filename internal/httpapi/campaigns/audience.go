@@ -10,11 +10,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
@@ -112,7 +112,7 @@ func (x *audience) readHeader() error {
 func (x *audience) line() error {
 	var (
 		found rest.FieldErrors
-		l     push.CampaignLine
+		l     broadcast.AudienceLine
 	)
 	text, cells, number, err := x.Record(&found)
 	if err != nil {
@@ -135,7 +135,7 @@ func (x *audience) line() error {
 }
 
 // csvLine reads the cells of a line of CSV.
-func (x *audience) csvLine(cells []string, l *push.CampaignLine, found *rest.FieldErrors) {
+func (x *audience) csvLine(cells []string, l *broadcast.AudienceLine, found *rest.FieldErrors) {
 	var variables []byte
 	for i, name := range x.Columns {
 		cell := cells[i]
@@ -194,7 +194,7 @@ func closeObject(object []byte) []byte {
 }
 
 // readAudienceLine reads a line of NDJSON.
-func readAudienceLine(r *rest.Reader, l *push.CampaignLine, found *rest.FieldErrors) {
+func readAudienceLine(r *rest.Reader, l *broadcast.AudienceLine, found *rest.FieldErrors) {
 	if r.Peek() != '{' {
 		if raw := r.Value(); r.Err == nil {
 			found.AddJSON("", "must be an object", raw)
@@ -207,7 +207,7 @@ func readAudienceLine(r *rest.Reader, l *push.CampaignLine, found *rest.FieldErr
 	}
 }
 
-func readAudienceMembers(r *rest.Reader, l *push.CampaignLine, found *rest.FieldErrors) {
+func readAudienceMembers(r *rest.Reader, l *broadcast.AudienceLine, found *rest.FieldErrors) {
 	var (
 		variables []byte
 		has       bool

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
@@ -27,7 +27,7 @@ func FuzzAudienceLine(f *testing.F) {
 			return
 		}
 		var (
-			l     push.CampaignLine
+			l     broadcast.AudienceLine
 			found rest.FieldErrors
 		)
 		if header == "" {

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
@@ -78,7 +78,7 @@ func spans(least, most time.Duration) func(set func(*campaign.Change, time.Durat
 
 // readCampaign reads the change of a campaign; old is the zero value for a new one. It returns all errors in the form of
 // the request. If there are any, it adds all other errors.
-func (h *campaigns) readCampaign(c *rest.Call, of *rest.Table[campaign.Change], old push.Campaign, bad *rest.FieldErrors) (change campaign.Change, body []byte, err error) {
+func (h *campaigns) readCampaign(c *rest.Call, of *rest.Table[campaign.Change], old broadcast.Campaign, bad *rest.FieldErrors) (change campaign.Change, body []byte, err error) {
 	var found rest.FieldErrors
 	body, err = c.Object(maxCampaignBody, bad, func(r *rest.Reader) { of.Read(r, &change, &found) })
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *campaigns) readCampaign(c *rest.Call, of *rest.Table[campaign.Change], 
 }
 
 // findAllFaults adds the errors of the readable members of a change, so that callers get all errors at once.
-func findAllFaults(c *rest.Call, svc *campaign.Service, change campaign.Change, old push.Campaign, found *rest.FieldErrors) error {
+func findAllFaults(c *rest.Call, svc *campaign.Service, change campaign.Change, old broadcast.Campaign, found *rest.FieldErrors) error {
 	unread := *found
 	return c.Compute(func() error {
 		for _, one := range svc.Check(change, old) {

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
@@ -18,13 +19,13 @@ import (
 
 // outcomeView is the outcome of a recipient of a campaign.
 type outcomeView struct {
-	Recipient string               `json:"recipient" doc:"Empty: the recipient was erased."`
-	Line      int                  `json:"line" doc:"The line of the audience at which the recipient begins; the header of CSV is line 1."`
-	Outcome   push.CampaignOutcome `json:"outcome" enum:"pending,scheduled,refused,opted_out,invalid,sent,failed,expired,canceled"`
-	Push      *string              `json:"push" format:"uuid" nullable:"true" doc:"The push, if one was booked."`
-	SendAt    *string              `json:"send_at" format:"date-time" nullable:"true" doc:"The push's send time; without a push, the requested one."`
-	Reason    string               `json:"reason" doc:"Why no push was booked: the name of the problem that a submit would have got, or a description of what is invalid. Or why the push was not sent."`
-	Rules     []string             `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
+	Recipient string            `json:"recipient" doc:"Empty: the recipient was erased."`
+	Line      int               `json:"line" doc:"The line of the audience at which the recipient begins; the header of CSV is line 1."`
+	Outcome   broadcast.Outcome `json:"outcome" enum:"pending,scheduled,refused,opted_out,invalid,sent,failed,expired,canceled"`
+	Push      *string           `json:"push" format:"uuid" nullable:"true" doc:"The push, if one was booked."`
+	SendAt    *string           `json:"send_at" format:"date-time" nullable:"true" doc:"The push's send time; without a push, the requested one."`
+	Reason    string            `json:"reason" doc:"Why no push was booked: the name of the problem that a submit would have got, or a description of what is invalid. Or why the push was not sent."`
+	Rules     []string          `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
 }
 
 type outcomesView struct {
@@ -32,7 +33,7 @@ type outcomesView struct {
 	NextPageToken string        `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer recipients than page_size, or none."`
 }
 
-func outcomeViewOf(r push.CampaignRecipient) outcomeView {
+func outcomeViewOf(r broadcast.Recipient) outcomeView {
 	return outcomeView{
 		Recipient: r.Recipient, Line: r.Line, Outcome: r.Outcome, Push: rest.MaybeID(r.Push), SendAt: rest.MaybeTime(r.SendAt), Reason: r.Reason, Rules: append([]string{}, r.Rules...),
 	}
@@ -50,13 +51,13 @@ var outcomeLines = lists.Rows[outcomeView]{
 
 // outcomeFilter selects recipients of a campaign.
 type outcomeFilter struct {
-	push.CampaignRecipientFilter
+	broadcast.RecipientFilter
 	rest.PageParams
 }
 
 var (
 	outcomeField = rest.Row(
-		"outcome", rest.Optional, rest.OneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.Outcome = o }, push.CampaignOutcomes...), "Only recipients with this outcome.", nil,
+		"outcome", rest.Optional, rest.OneOf(func(q *outcomeFilter, o broadcast.Outcome) { q.Outcome = o }, broadcast.Outcomes...), "Only recipients with this outcome.", nil,
 	)
 	outcomesParams = rest.Pages(outcomeField, rest.Row(
 		"recipient", rest.Optional, rest.Text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, pushes.MaxRecipient), "Only this recipient.", "user-42",
@@ -66,10 +67,10 @@ var (
 
 // listCampaignRecipients answers with a page of a campaign's recipients, in the order of their lines.
 func (h *campaigns) listCampaignRecipients(c *rest.Call) error {
-	return rest.List(c, &outcomesParams, func(q outcomeFilter, after int) ([]push.CampaignRecipient, *int, error) {
-		page, err := h.svc.CampaignRecipients(c.Request.Context(), c.Caller.Tenant, c.ID, q.CampaignRecipientFilter, after, q.Size)
+	return rest.List(c, &outcomesParams, func(q outcomeFilter, after int) ([]broadcast.Recipient, *int, error) {
+		page, err := h.svc.CampaignRecipients(c.Request.Context(), c.Caller.Tenant, c.ID, q.RecipientFilter, after, q.Size)
 		return page.Recipients, rest.OrNowhere(page.Next), rest.NoSuch("campaign", err)
-	}, func(all []push.CampaignRecipient, next string) any {
+	}, func(all []broadcast.Recipient, next string) any {
 		return outcomesView{rest.ViewsOf(all, outcomeViewOf), next}
 	})
 }
@@ -86,7 +87,7 @@ func (h *campaigns) exportCampaignRecipients(c *rest.Call) error {
 	}
 	x := outcomeLines
 	x.Page = func(ctx context.Context) ([]outcomeView, bool, error) {
-		page, err := h.svc.CampaignRecipients(ctx, c.Caller.Tenant, c.ID, q.CampaignRecipientFilter, after, lists.ExportPage)
+		page, err := h.svc.CampaignRecipients(ctx, c.Caller.Tenant, c.ID, q.RecipientFilter, after, lists.ExportPage)
 		after = page.Next
 		return rest.ViewsOf(page.Recipients, outcomeViewOf), page.Next > 0, rest.NoSuch("campaign", err)
 	}
@@ -94,8 +95,8 @@ func (h *campaigns) exportCampaignRecipients(c *rest.Call) error {
 }
 
 func (h *campaigns) recipientRoutes(s *rest.Spec) []rest.Operation {
-	scheduled := outcomeViewOf(push.CampaignRecipient{Recipient: "user-42", Line: 2, Outcome: push.OutcomeScheduled, Push: uuid.MustParse(rest.ExampleOtherID), SendAt: rest.ExampleTime(0)})
-	refused := outcomeViewOf(push.CampaignRecipient{Recipient: "user-43", Line: 3, Outcome: push.OutcomeRefused, SendAt: rest.ExampleTime(time.Minute), Reason: pushes.QuotaExceeded.Name, Rules: []string{"per-day"}})
+	scheduled := outcomeViewOf(broadcast.Recipient{Recipient: "user-42", Line: 2, Outcome: broadcast.OutcomeScheduled, Push: uuid.MustParse(rest.ExampleOtherID), SendAt: rest.ExampleTime(0)})
+	refused := outcomeViewOf(broadcast.Recipient{Recipient: "user-43", Line: 3, Outcome: broadcast.OutcomeRefused, SendAt: rest.ExampleTime(time.Minute), Reason: pushes.QuotaExceeded.Name, Rules: []string{"per-day"}})
 	return []rest.Operation{{
 		ID: "list-campaign-recipients", Method: http.MethodGet, Path: Path + "/{id}/recipients", Tag: Tag, Scope: push.ScopeCampaignsRead, Serve: h.listCampaignRecipients,
 		Summary: "List the recipients of a campaign",

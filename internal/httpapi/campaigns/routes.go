@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
@@ -18,7 +19,7 @@ const patternsNeed = "Changing a draft that is the pattern of a schedule, even o
 var ofPattern = rest.Need{Scope: push.ScopeCampaignsWrite, When: "for a draft that is the pattern of a schedule"}
 
 func (h *campaigns) routes(s *rest.Spec, sim *simulations) []rest.Operation {
-	draft := campaignViewOf(exampleCampaign(push.CampaignDraft))
+	draft := campaignViewOf(exampleCampaign(broadcast.Draft))
 	return []rest.Operation{{
 		ID: "create-campaign", Method: http.MethodPost, Path: Path, Tag: Tag, Scope: push.ScopeCampaignsDraft, Serve: h.createCampaign,
 		Summary: "Draft a campaign",
@@ -41,7 +42,7 @@ func (h *campaigns) routes(s *rest.Spec, sim *simulations) []rest.Operation {
 	}, {
 		ID: "get-campaign", Method: http.MethodGet, Path: Path + "/{id}", Tag: Tag, Scope: push.ScopeCampaignsRead, Serve: h.getCampaign, Memory: rest.PageBytes,
 		Summary: "Read a campaign", Description: "Returns the campaign and its progress.",
-		Status: http.StatusOK, Answer: "The campaign.", Example: campaignViewOf(exampleCampaign(push.CampaignRunning)), Problems: []rest.Kind{rest.NotFound}, Finish: rest.Etagged("200"),
+		Status: http.StatusOK, Answer: "The campaign.", Example: campaignViewOf(exampleCampaign(broadcast.Running)), Problems: []rest.Kind{rest.NotFound}, Finish: rest.Etagged("200"),
 	}, {
 		ID: "change-campaign", Method: http.MethodPatch, Path: Path + "/{id}", Tag: Tag, Scope: push.ScopeCampaignsDraft, Also: ofPattern, Serve: h.changeCampaign,
 		Summary: "Change a draft", Description: "Members that are not sent stay unchanged; null sets the default. Only a draft can be changed. " + patternsNeed,

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/auditlog"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/webhook"
@@ -28,7 +29,7 @@ type Checked struct {
 var ErrChanged = errors.New("the draft was changed since it was checked")
 
 // of returns an error if a draft is invalid, or no longer as it was when it was checked.
-func (c Checked) of(p *push.Campaign) error {
+func (c Checked) of(p *broadcast.Campaign) error {
 	if !c.At.IsZero() && !c.At.Equal(p.UpdatedAt) {
 		return ErrChanged
 	}
@@ -38,8 +39,8 @@ func (c Checked) of(p *push.Campaign) error {
 // ActOnCampaign changes a campaign's state as the action says. The action is in force when the call returns: no chunk of
 // a held campaign is booked and none of its pushes is claimed. Workers do the work that the new state needs. If the state
 // would change, the errors are the fault of the checked draft, [ErrChanged] and [*push.StaleError]. Other errors are
-// [push.ErrNotFound] and [*push.CampaignStateError].
-func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged, checked Checked) (p push.Campaign, err error) {
+// [push.ErrNotFound] and [*broadcast.StateError].
+func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action broadcast.Action, unchanged push.Unchanged, checked Checked) (p broadcast.Campaign, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, id, tenant)
@@ -65,18 +66,18 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 				UPDATE campaigns p SET status = $2, updated_at = clock_timestamp(), started_at = coalesce(started_at, clock_timestamp()), parked = parked OR $3,
 					paused_at = CASE WHEN $3 THEN clock_timestamp() ELSE paused_at END,
 					lease_until = CASE WHEN worker IS NOT NULL THEN lease_until END
-				WHERE id = $1 RETURNING `+campaignColumns, id, string(to), action == push.CampaignPause)
+				WHERE id = $1 RETURNING `+campaignColumns, id, string(to), action == broadcast.Pause)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
 			p.Progress, p.Begun = progress, begun
 			b := &pgx.Batch{}
-			if action == push.CampaignStart {
+			if action == broadcast.Start {
 				queueCampaignEvent(b, &p, webhook.EventCampaignStarted, 0)
 			}
 			d := auditlogs.Difference{}
 			d.Show("status", old, to)
-			if action == push.CampaignStart {
+			if action == broadcast.Start {
 				d.Show("audience", nil, p.Size)
 			}
 			auditlogs.QueueRecord(b, push.ActorOf(ctx), tenant, auditlog.OfCampaign(string(action)), id.String(), d)
@@ -96,14 +97,14 @@ const campaignEventSQL = `
 
 // campaignEvent is the data of a webhook event about a campaign.
 type campaignEvent struct {
-	ID        string              `json:"id"`
-	Name      string              `json:"name"`
-	Channel   string              `json:"channel"`
-	Category  string              `json:"category"`
-	Status    push.CampaignStatus `json:"status"`
-	Percent   int                 `json:"percent"` // of the recipients, those that have ended
-	Progress  progressEvent       `json:"progress"`
-	StartedAt string              `json:"started_at"`
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	Channel   string           `json:"channel"`
+	Category  string           `json:"category"`
+	Status    broadcast.Status `json:"status"`
+	Percent   int              `json:"percent"` // of the recipients, those that have ended
+	Progress  progressEvent    `json:"progress"`
+	StartedAt string           `json:"started_at"`
 }
 
 type progressEvent struct {
@@ -122,7 +123,7 @@ type progressEvent struct {
 
 // queueCampaignEvent adds a statement to a batch that writes a webhook event about a campaign. percent of its recipients
 // have ended.
-func queueCampaignEvent(b *pgx.Batch, p *push.Campaign, event webhook.Event, percent int) {
+func queueCampaignEvent(b *pgx.Batch, p *broadcast.Campaign, event webhook.Event, percent int) {
 	is := &p.Progress
 	data, _ := json.Marshal(campaignEvent{
 		ID: p.ID.String(), Name: p.Name, Channel: p.Channel, Category: p.Category, Status: p.Status, Percent: percent, StartedAt: p.StartedAt.UTC().Format(millis),

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -35,7 +36,7 @@ type Upload struct {
 	Most         int // maximum bytes of all audiences of the tenant; 0: no maximum
 }
 
-// BeginUpload begins an upload for a caller. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and
+// BeginUpload begins an upload for a caller. Its errors are [push.ErrNotFound], [*broadcast.StateError] and
 // [*push.ScopeError].
 func (s *Store) BeginUpload(ctx context.Context, by push.Caller, campaign uuid.UUID) (u Upload, err error) {
 	u = Upload{ID: uuid.Must(uuid.NewV7()), Campaign: campaign, By: by}
@@ -52,7 +53,7 @@ func (s *Store) BeginUpload(ctx context.Context, by push.Caller, campaign uuid.U
 	return u, err
 }
 
-// audienceGiven describes an upload in the text of a [push.CampaignStateError].
+// audienceGiven describes an upload in the text of a [broadcast.StateError].
 const audienceGiven = "given an audience"
 
 const (
@@ -73,7 +74,7 @@ const (
 // AddLines stores lines of an upload and returns how many it stored; lines of recipients that were already stored are
 // skipped. If the upload is gone, with its campaign, the error is [push.ErrNotFound]. If the tenant's audiences would have
 // too many bytes, it is a [*booking.Capped]; concurrent uploads do not count each other's last portion.
-func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLine) (int, error) {
+func (s *Store) AddLines(ctx context.Context, u Upload, lines []broadcast.AudienceLine) (int, error) {
 	if !s.db.ByShard() {
 		return s.addLines(ctx, u, lines)
 	}
@@ -82,9 +83,9 @@ func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLin
 		added atomic.Int64
 	)
 	parts.SetLimit(pushes.TenantTransactions)
-	for part := range pg.ByLane(lines, s.db.Cfg.Lanes, func(l push.CampaignLine) int64 { return push.RecipientKey(u.By.Tenant, l.Recipient) }) {
+	for part := range pg.ByLane(lines, s.db.Cfg.Lanes, func(l broadcast.AudienceLine) int64 { return push.RecipientKey(u.By.Tenant, l.Recipient) }) {
 		parts.Go(func() error {
-			these := make([]push.CampaignLine, len(part))
+			these := make([]broadcast.AudienceLine, len(part))
 			for n, i := range part {
 				these[n] = lines[i]
 			}
@@ -98,7 +99,7 @@ func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLin
 }
 
 // addLines stores lines in one transaction.
-func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLine) (added int, err error) {
+func (s *Store) addLines(ctx context.Context, u Upload, lines []broadcast.AudienceLine) (added int, err error) {
 	var (
 		keys                             = make([]int64, len(lines))
 		recipients, addresses, variables = make([]string, len(lines)), make([]string, len(lines)), make([]*string, len(lines))
@@ -162,7 +163,7 @@ func bytesFit(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, most int) error 
 
 // EndUpload makes the upload, with its number of lines, the audience of the campaign. It returns the same errors as
 // [Store.BeginUpload]: by now the campaign may no longer be a draft, or may be the pattern of a schedule.
-func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Campaign, err error) {
+func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p broadcast.Campaign, err error) {
 	err = s.db.Change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if p, err = lockOwnDraft(ctx, tx, u.By, u.Campaign, audienceGiven); err != nil || p.Audience == u.ID {
@@ -236,7 +237,7 @@ func (s *Store) SweepUploads(ctx context.Context, _ time.Duration, limit int) (n
 
 // KnownLine is a line of an audience with its recipient's description.
 type KnownLine struct {
-	push.CampaignLine
+	broadcast.AudienceLine
 	Attributes []byte // a JSON object, or nil
 	TimeZone   string // empty: not known
 }
@@ -250,7 +251,7 @@ const knownLinesSQL = `
 
 // Lines returns the first lines of a campaign's audience, up to limit, or if recipient is not empty, the line of that
 // recipient. Lines of erased recipients are left out.
-func (s *Store) Lines(ctx context.Context, p *push.Campaign, recipient string, limit int) ([]KnownLine, error) {
+func (s *Store) Lines(ctx context.Context, p *broadcast.Campaign, recipient string, limit int) ([]KnownLine, error) {
 	if recipient == "" {
 		return s.knownLines(ctx, p, `true ORDER BY l.line LIMIT $2`, limit)
 	}
@@ -260,13 +261,13 @@ func (s *Store) Lines(ctx context.Context, p *push.Campaign, recipient string, l
 
 // LongestLines returns the lines of a campaign's audience with the longest variables, longest first, up to limit. It reads
 // the whole audience: a million lines take seconds.
-func (s *Store) LongestLines(ctx context.Context, p *push.Campaign, limit int) ([]KnownLine, error) {
+func (s *Store) LongestLines(ctx context.Context, p *broadcast.Campaign, limit int) ([]KnownLine, error) {
 	return s.knownLines(ctx, p, `l.line IN (
 		SELECT line FROM campaign_recipients WHERE audience_id = $1 AND recipient <> '' ORDER BY octet_length(variables::text) DESC NULLS LAST, line LIMIT $2)
 		ORDER BY octet_length(l.variables::text) DESC NULLS LAST, l.line`, limit)
 }
 
-func (s *Store) knownLines(ctx context.Context, p *push.Campaign, which string, args ...any) (all []KnownLine, err error) {
+func (s *Store) knownLines(ctx context.Context, p *broadcast.Campaign, which string, args ...any) (all []KnownLine, err error) {
 	args = append([]any{p.Audience}, args...)
 	err = s.db.Read(ctx, p.Tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, knownLinesSQL+which, args...)

@@ -14,13 +14,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // draftCampaign creates a draft.
-func (b *bundle) draftCampaign(t *testing.T) push.Campaign {
+func (b *bundle) draftCampaign(t *testing.T) broadcast.Campaign {
 	t.Helper()
-	p, _, err := b.CreateCampaign(t.Context(), campaigns.NewCampaign{Most: 10, Campaign: push.Campaign{
+	p, _, err := b.CreateCampaign(t.Context(), campaigns.NewCampaign{Most: 10, Campaign: broadcast.Campaign{
 		ID: uuid.New(), Tenant: b.TenantID, Channel: "push", OnConflict: "reject", Message: json.RawMessage(`{}`),
 	}})
 	if err != nil {
@@ -30,9 +31,9 @@ func (b *bundle) draftCampaign(t *testing.T) push.Campaign {
 }
 
 // linesOf returns two lines for each of a number of recipients.
-func linesOf(recipients, from int) (all []push.CampaignLine) {
+func linesOf(recipients, from int) (all []broadcast.AudienceLine) {
 	for i := range 2 * recipients {
-		all = append(all, push.CampaignLine{Line: from + i, Recipient: fmt.Sprint("user-", i%recipients), Variables: json.RawMessage(fmt.Sprintf(`{"line":%d}`, from+i))})
+		all = append(all, broadcast.AudienceLine{Line: from + i, Recipient: fmt.Sprint("user-", i%recipients), Variables: json.RawMessage(fmt.Sprintf(`{"line":%d}`, from+i))})
 	}
 	return all
 }
@@ -118,7 +119,7 @@ func TestCopyAudience_Capped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := push.CampaignCopy{ID: uuid.New(), Tenant: b.TenantID, Of: p.ID}
+	c := broadcast.Copy{ID: uuid.New(), Tenant: b.TenantID, Of: p.ID}
 	_, err = b.CopyAudience(t.Context(), c, 2*bytes-1)
 	if capped, is := errors.AsType[*booking.Capped](err); !is || capped.Cap != booking.AudienceBytes || capped.Used != 2*bytes {
 		t.Errorf("%v, want %d bytes", err, 2*bytes)

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/auditlog"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -36,11 +37,11 @@ const campaignColumns = `p.id, p.tenant_id, p.name, p.channel, p.category, p.sen
 	p.message, p.metadata, p.status, p.audience_id, p.audience, p.created_at, p.updated_at, p.started_at, p.ended_at,
 	p.booked, p.deferred, p.refused, p.opted_out, p.invalid, p.dropped, p.sent, p.failed, p.expired, p.withdrawn`
 
-func collectCampaign(row pgx.CollectableRow) (push.Campaign, error) { return scanCampaign(row) }
+func collectCampaign(row pgx.CollectableRow) (broadcast.Campaign, error) { return scanCampaign(row) }
 
 // scanCampaign reads one row of [campaignColumns], and the columns after them into more. In a campaign that has not ended,
 // it counts everything that was booked as scheduled; [Store.fillEnds] corrects that.
-func scanCampaign(row pgx.CollectableRow, more ...any) (p push.Campaign, err error) {
+func scanCampaign(row pgx.CollectableRow, more ...any) (p broadcast.Campaign, err error) {
 	var (
 		spread, expires int64
 		is              = &p.Progress
@@ -63,15 +64,15 @@ func scanCampaign(row pgx.CollectableRow, more ...any) (p push.Campaign, err err
 
 // NewCampaign is a campaign to create.
 type NewCampaign struct {
-	push.Campaign
+	broadcast.Campaign
 	RequestHash []byte // hash of a request with an Idempotency-Key, which also determines the id
 	Most        int    // maximum number of the tenant's campaigns that have not ended
 	Invalid     error  // why the campaign is invalid; ignored if an earlier request has created it
 }
 
 // CreateCampaign creates a draft, or finds the campaign that an earlier request with the same Idempotency-Key created. Its
-// errors are [push.ErrTooManyCampaigns], n.Invalid, and [push.ErrKeyReused] if the earlier request differs.
-func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campaign, found bool, err error) {
+// errors are [broadcast.ErrTooMany], n.Invalid, and [push.ErrKeyReused] if the earlier request differs.
+func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p broadcast.Campaign, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // one creation at a time
@@ -90,7 +91,7 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 				return err
 			}
 			if others >= n.Most {
-				return push.ErrTooManyCampaigns
+				return broadcast.ErrTooMany
 			}
 			rows, _ := tx.Query(ctx, `
 				INSERT INTO campaigns AS p (id, tenant_id, name, channel, category, send_at, local_time, time_zone, spread_s, on_conflict, latest, expires_after_ms, message, metadata, request_hash)
@@ -99,14 +100,14 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
-			return auditlogs.Record(ctx, tx, p.Tenant, auditlog.CampaignCreate, p.ID.String(), campaignChanged(push.Campaign{}, p))
+			return auditlogs.Record(ctx, tx, p.Tenant, auditlog.CampaignCreate, p.ID.String(), campaignChanged(broadcast.Campaign{}, p))
 		})
 	})
 	return p, found, err
 }
 
 // draftArgs returns the columns that a caller writes, from name to metadata.
-func draftArgs(p *push.Campaign) []any {
+func draftArgs(p *broadcast.Campaign) []any {
 	return []any{
 		p.Name, p.Channel, p.Category, zeronull.Timestamptz(p.SendAt), zeronull.Timestamp(p.LocalTime), p.TimeZone, int64(p.Spread / time.Second), p.OnConflict,
 		zeronull.Timestamptz(p.Latest), p.ExpiresAfter.Milliseconds(), []byte(p.Message), nullable(p.Metadata),
@@ -115,7 +116,7 @@ func draftArgs(p *push.Campaign) []any {
 
 // campaignChanged returns the difference that the audit log records. It shows only that message and metadata changed, not
 // their texts.
-func campaignChanged(old, p push.Campaign) auditlogs.Difference {
+func campaignChanged(old, p broadcast.Campaign) auditlogs.Difference {
 	d := auditlogs.Difference{}
 	d.Show("name", old.Name, p.Name)
 	d.Show("channel", old.Channel, p.Channel)
@@ -156,10 +157,10 @@ func nullable(text json.RawMessage) []byte {
 }
 
 // findCampaign returns the campaign that an earlier request created, if any.
-func findCampaign(ctx context.Context, tx pgx.Tx, n NewCampaign) (p push.Campaign, found bool, err error) {
+func findCampaign(ctx context.Context, tx pgx.Tx, n NewCampaign) (p broadcast.Campaign, found bool, err error) {
 	var hash []byte
 	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+`, p.request_hash FROM campaigns p WHERE id = $1`, n.ID)
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Campaign, error) { return scanCampaign(row, &hash) })
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (broadcast.Campaign, error) { return scanCampaign(row, &hash) })
 	switch {
 	case err != nil || len(all) == 0:
 		return p, false, err
@@ -170,7 +171,7 @@ func findCampaign(ctx context.Context, tx pgx.Tx, n NewCampaign) (p push.Campaig
 }
 
 // Campaign returns a tenant's campaign, or [push.ErrNotFound].
-func (s *Store) Campaign(ctx context.Context, tenant, id uuid.UUID) (p push.Campaign, err error) {
+func (s *Store) Campaign(ctx context.Context, tenant, id uuid.UUID) (p broadcast.Campaign, err error) {
 	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2`, id, tenant)
 		if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
@@ -183,7 +184,7 @@ func (s *Store) Campaign(ctx context.Context, tenant, id uuid.UUID) (p push.Camp
 
 // Campaigns returns up to limit of a tenant's campaigns after a position, newest first; the zero position is before the
 // first. An empty status selects all. As with [pushes.Store.List], there may be fewer although Next is set.
-func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.CampaignStatus, after push.CampaignPosition, limit int) (page push.CampaignPage, err error) {
+func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status broadcast.Status, after broadcast.Position, limit int) (page broadcast.Page, err error) {
 	if after.ID == uuid.Nil {
 		after.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 	}
@@ -197,11 +198,11 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 		q.Args, q.Scan, fits = append(q.Args, string(status)), pg.MaxScanned, `p.status = $4`
 	}
 	q.Scanned = fmt.Sprintf(`SELECT p.id, p.created_at, %s AS fits FROM campaigns p WHERE p.tenant_id = $1 AND (p.created_at, p.id) < ($2, $3) ORDER BY p.created_at DESC, p.id DESC LIMIT %d`, fits, q.Scan)
-	position := func(p push.Campaign) push.CampaignPosition {
-		return push.CampaignPosition{CreatedAt: p.CreatedAt, ID: p.ID}
+	position := func(p broadcast.Campaign) broadcast.Position {
+		return broadcast.Position{CreatedAt: p.CreatedAt, ID: p.ID}
 	}
 	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		var last push.CampaignPosition
+		var last broadcast.Position
 		rows, _ := tx.Query(ctx, q.SQL(), q.Args...)
 		all, next, _, err := pg.CollectPage(rows, q, &last, []any{&last.CreatedAt, &last.ID}, position, scanCampaign)
 		for i := range all {
@@ -209,16 +210,16 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 				err = s.fillEnds(ctx, tx, &all[i])
 			}
 		}
-		page = push.CampaignPage{Campaigns: all, Next: next}
+		page = broadcast.Page{Campaigns: all, Next: next}
 		return err
 	})
 	return page, err
 }
 
 // ChangeDraft changes a caller's draft to a changed one, whose change was checked. The errors are the fault of the change,
-// [ErrChanged], [push.ErrNotFound], [*push.CampaignStateError], [*push.ScopeError] and, if something would change,
+// [ErrChanged], [push.ErrNotFound], [*broadcast.StateError], [*push.ScopeError] and, if something would change,
 // [*push.StaleError].
-func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, changed push.Campaign, unchanged push.Unchanged, checked Checked) (p push.Campaign, err error) {
+func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, changed broadcast.Campaign, unchanged push.Unchanged, checked Checked) (p broadcast.Campaign, err error) {
 	err = s.db.Change(ctx, by.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if p, err = lockOwnDraft(ctx, tx, by, changed.ID, "changed"); err != nil {
@@ -252,19 +253,19 @@ func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, changed push.Ca
 	return p, err
 }
 
-// lockDraft locks a campaign with a lock of the given strength. It returns a [*push.CampaignStateError] if the campaign is
+// lockDraft locks a campaign with a lock of the given strength. It returns a [*broadcast.StateError] if the campaign is
 // not a draft; done completes the text of the error.
-func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, strength, done string) (push.Campaign, error) {
+func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, strength, done string) (broadcast.Campaign, error) {
 	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR `+strength, id, tenant)
 	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
-	if err == nil && p.Status != push.CampaignDraft {
-		return p, &push.CampaignStateError{Campaign: p, Detail: fmt.Sprintf("the campaign is %s; it can only be %s while it is a draft", p.Status, done)}
+	if err == nil && p.Status != broadcast.Draft {
+		return p, &broadcast.StateError{Campaign: p, Detail: fmt.Sprintf("the campaign is %s; it can only be %s while it is a draft", p.Status, done)}
 	}
 	return p, err
 }
 
 // DeleteDraft removes a draft that is not the pattern of a schedule. Its audience is swept later. The errors are
-// [push.ErrNotFound] and [*push.CampaignStateError].
+// [push.ErrNotFound] and [*broadcast.StateError].
 func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

@@ -13,12 +13,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // Part selects recipients of a campaign, in the order of shards and keys.
 type Part struct {
-	Campaign push.Campaign
+	Campaign broadcast.Campaign
 	Shards   push.Lane // within one lane of the store: see [Runs.CampaignLanes]
 	After    Place     // only recipients after this place
 }
@@ -100,12 +101,12 @@ func (c *Chunk) Again(ctx context.Context, err error) (again bool, failed error)
 // Lock locks the campaign, then the planned lines, then the recipients of the order, and returns the campaign's status.
 // Unless the campaign is starting, end the run. A concurrent erasure of a recipient waits for the lines' rows, and then
 // finds the push.
-func (c *Chunk) Lock(ctx context.Context, planned []Decided, o booking.Order) (status push.CampaignStatus, err error) {
+func (c *Chunk) Lock(ctx context.Context, planned []Decided, o booking.Order) (status broadcast.Status, err error) {
 	c.order, c.read = o, c.store.pushes.NewBookingRead(ordersOf(o), false, pushes.OwnRows)
 	c.read.Begun, c.read.People.WithAttributes = true, true
 	c.store.pushes.Crowds.Whole(c.read)
 	if c.trial {
-		return push.CampaignStarting, c.beginTrial(ctx)
+		return broadcast.Starting, c.beginTrial(ctx)
 	}
 	if c.session, err = c.store.db.Session(ctx); err != nil {
 		return "", err
@@ -129,7 +130,7 @@ func (c *Chunk) Lock(ctx context.Context, planned []Decided, o booking.Order) (s
 	if len(c.read.Locks) > 0 {
 		c.store.db.Locking(false).Queue(b, c.read.Locks)
 	}
-	if err := c.session.SendBatch(ctx, b).Close(); err != nil || status != push.CampaignStarting {
+	if err := c.session.SendBatch(ctx, b).Close(); err != nil || status != broadcast.Starting {
 		return status, err
 	}
 	return status, samePlaces(places, planned)

@@ -18,6 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -75,7 +76,7 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 	b := setup(t)
 	const n = 1200
 	audience := storetest.People(n)
-	both := []push.Campaign{b.MustCampaign(t, audience...), b.MustCampaign(t, audience...)}
+	both := []broadcast.Campaign{b.MustCampaign(t, audience...), b.MustCampaign(t, audience...)}
 	var all sync.WaitGroup
 	for _, c := range both {
 		for range 2 {
@@ -112,7 +113,7 @@ func TestBookCampaignChunk_Held(t *testing.T) {
 	o.Shards = b.laneOf("anna")
 	o.After = campaigns.BeforeShards(o.Shards)
 	done, err := o.Decide(t.Context(), b.CampaignChunk)
-	if err != nil || done.Status != push.CampaignPausing || len(done.Decided) > 0 {
+	if err != nil || done.Status != broadcast.Pausing || len(done.Decided) > 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -126,7 +127,7 @@ func TestBookCampaignChunk_Slow(t *testing.T) {
 	o := storetest.ChunkOf(c, nil)
 	plan := o.Plan
 	large := json.RawMessage(`{"title":"` + strings.Repeat("a", 1<<20) + `"}`)
-	o.Plan = func(line push.CampaignLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
+	o.Plan = func(line broadcast.AudienceLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
 		d, err := plan(line, of, a)
 		d.Push.Message = large
 		return d, err
@@ -162,7 +163,7 @@ func TestBookCampaignChunk_Room(t *testing.T) {
 	if err != nil || len(done.Decided) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
-	if outcome, reason, rules := done.Decided[0].Outcome(); outcome != push.OutcomeRefused || reason != "tenant-cap-exceeded" || rules[0] != booking.RecipientsPerDay {
+	if outcome, reason, rules := done.Decided[0].Outcome(); outcome != broadcast.OutcomeRefused || reason != "tenant-cap-exceeded" || rules[0] != booking.RecipientsPerDay {
 		t.Errorf("%s %s %v", outcome, reason, rules)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/auditlog"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -31,8 +32,8 @@ type copying struct {
 // is kept until the copy is complete, even if the campaign gets another one. Erased recipients are left out. most is the
 // maximum number of bytes of all the tenant's audiences; 0: no maximum.
 //
-// The errors are [push.ErrNotFound], [*push.CampaignStateError], [*booking.Capped] and [push.ErrNothingToCopy].
-func (s *Runs) CopyAudience(ctx context.Context, c push.CampaignCopy, most int) (whole bool, err error) {
+// The errors are [push.ErrNotFound], [*broadcast.StateError], [*booking.Capped] and [broadcast.ErrNothingToCopy].
+func (s *Runs) CopyAudience(ctx context.Context, c broadcast.Copy, most int) (whole bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $1)`, c.ID).Scan(&whole); err != nil || whole {
@@ -82,7 +83,7 @@ const copyAudienceSQL = `
 	FROM step LEFT JOIN stop ON true WHERE u.id = $1 RETURNING step.looked`
 
 // copyUnderWay locks the unfinished copy of a campaign's audience, or begins one.
-func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy, most int) (at copying, err error) {
+func copyUnderWay(ctx context.Context, tx pgx.Tx, c broadcast.Copy, most int) (at copying, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT id, copy_of, copied_shard, copied_key, copied_recipient FROM campaign_uploads WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended FOR NO KEY UPDATE`,
 		c.ID).Scan(&at.id, &at.of, &at.shard, &at.key, &at.recipient)
@@ -94,7 +95,7 @@ func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy, most int)
 		return at, err
 	}
 	if p.Audience == uuid.Nil {
-		return at, push.ErrNothingToCopy
+		return at, broadcast.ErrNothingToCopy
 	}
 	at = copying{id: uuid.Must(uuid.NewV7()), of: p.Audience, shard: -1}
 	_, err = tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, copy_of, bytes)
@@ -107,14 +108,14 @@ func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy, most int)
 }
 
 // lockPattern locks a campaign to copy against changes.
-func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Campaign, error) {
+func lockPattern(ctx context.Context, tx pgx.Tx, c broadcast.Copy) (broadcast.Campaign, error) {
 	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR SHARE`, c.Of, c.Tenant)
 	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, push.ErrNotFound
 	}
 	if err == nil && !p.Status.Pattern() {
-		return p, &push.CampaignStateError{Campaign: p, Detail: fmt.Sprintf("the campaign is %s; only a draft, or one that has finished, can be the pattern of a schedule", p.Status)}
+		return p, &broadcast.StateError{Campaign: p, Detail: fmt.Sprintf("the campaign is %s; only a draft, or one that has finished, can be the pattern of a schedule", p.Status)}
 	}
 	return p, err
 }
@@ -122,8 +123,8 @@ func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Camp
 // MakeCopy creates a campaign from a complete copy of an audience, unless it exists. The campaign is a draft without a
 // send time, to be sent when it is started. If the original has a latest time, the copy's is as long after now as the
 // original's is after its send time. The tenant may have up to most campaigns that have not ended. It returns the errors
-// of [Runs.CopyAudience] and [push.ErrTooManyCampaigns].
-func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) error {
+// of [Runs.CopyAudience] and [broadcast.ErrTooMany].
+func (s *Runs) MakeCopy(ctx context.Context, c broadcast.Copy, most int) error {
 	return s.db.InTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, c.Tenant); err != nil { // one creation at a time
@@ -139,7 +140,7 @@ func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) erro
 			case err != nil || made:
 				return err
 			case others >= most:
-				return push.ErrTooManyCampaigns
+				return broadcast.ErrTooMany
 			}
 			if _, err := lockPattern(ctx, tx, c); err != nil {
 				return err
@@ -153,7 +154,7 @@ func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) erro
 					clock_timestamp() + (p.latest - coalesce(p.send_at, p.local_time AT TIME ZONE 'UTC', p.started_at)), p.expires_after_ms, p.message, p.metadata, copy.id, copy.copied
 				FROM campaigns p CROSS JOIN copy WHERE p.id = $2`, c.ID, c.Of, c.Suffix, longestCopied)
 			if err == nil && tag.RowsAffected() == 0 {
-				err = push.ErrNothingToCopy
+				err = broadcast.ErrNothingToCopy
 			}
 			if err != nil {
 				return err

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/failpoint"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/stats"
 )
 
@@ -27,12 +27,12 @@ type Decided struct {
 }
 
 // Outcome returns the outcome of the line, with the reason and the names of the rules that refused it.
-func (d *Decided) Outcome() (outcome push.CampaignOutcome, reason string, rules []string) {
+func (d *Decided) Outcome() (outcome broadcast.Outcome, reason string, rules []string) {
 	switch {
 	case d.Erased:
-		return push.OutcomeCanceled, "erased", nil
+		return broadcast.OutcomeCanceled, "erased", nil
 	case d.Invalid != "":
-		return push.OutcomeInvalid, d.Invalid, nil
+		return broadcast.OutcomeInvalid, d.Invalid, nil
 	}
 	return d.Decision.OfCampaign()
 }
@@ -109,17 +109,17 @@ func (a *decidedColumns) add(d *Decided) {
 		joined    *string
 	)
 	switch outcome {
-	case push.OutcomeScheduled:
+	case broadcast.OutcomeScheduled:
 		kept, id = "booked", &d.Decision.Push.ID
 		a.booked++
 		if d.Deferred() {
 			a.deferred++
 		}
-	case push.OutcomeOptedOut:
+	case broadcast.OutcomeOptedOut:
 		a.optedOut++
-	case push.OutcomeInvalid:
+	case broadcast.OutcomeInvalid:
 		a.invalid++
-	case push.OutcomeCanceled:
+	case broadcast.OutcomeCanceled:
 		a.dropped++
 	default:
 		a.refused++
@@ -148,11 +148,11 @@ func join(rules []string) string {
 }
 
 // refusedOf counts the refused recipients of a chunk, in total and by rule.
-func refusedOf(c *push.Campaign, decided []Decided, now time.Time) (counts []stats.RefusedCount) {
+func refusedOf(c *broadcast.Campaign, decided []Decided, now time.Time) (counts []stats.RefusedCount) {
 	all := map[string]int{}
 	for i := range decided {
 		outcome, _, rules := decided[i].Outcome()
-		if outcome != push.OutcomeRefused && outcome != push.OutcomeOptedOut {
+		if outcome != broadcast.OutcomeRefused && outcome != broadcast.OutcomeOptedOut {
 			continue
 		}
 		all[""]++

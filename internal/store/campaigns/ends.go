@@ -8,12 +8,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/broadcast"
 )
 
 // fillEnds moves the pushes that have ended from the scheduled count to the counts of their outcomes, and reads whether
 // sending has begun. The campaign must have been read in the same snapshot, or its row must be locked.
-func (s *Store) fillEnds(ctx context.Context, c pg.Batcher, p *push.Campaign) error {
+func (s *Store) fillEnds(ctx context.Context, c pg.Batcher, p *broadcast.Campaign) error {
 	if p.Progress.Scheduled == 0 || p.Status.Over() {
 		return nil
 	}
@@ -39,4 +39,4 @@ const campaignBegunSQL = `
 	FROM (SELECT attempts, next_at, send_at FROM live WHERE campaign_id = $1 ORDER BY next_at LIMIT 100) first`
 
 // ended returns how many recipients of a campaign have ended.
-func ended(p *push.CampaignProgress) int64 { return p.Audience - p.Pending - p.Scheduled }
+func ended(p *broadcast.Progress) int64 { return p.Audience - p.Pending - p.Scheduled }

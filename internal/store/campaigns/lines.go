@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -29,7 +30,7 @@ func undecided(columns string) string {
 
 // NextUndecided returns the shard of the next undecided recipient of a campaign after a place, if there is one. If each
 // shard is a lane, a small campaign has no recipients in most lanes, and a caller skips those.
-func (s *Runs) NextUndecided(ctx context.Context, p push.Campaign, after Place) (shard int, found bool, err error) {
+func (s *Runs) NextUndecided(ctx context.Context, p broadcast.Campaign, after Place) (shard int, found bool, err error) {
 	all, err := pg.Collect(ctx, s.db, pgx.RowTo[int], `
 		SELECT shard FROM campaign_recipients
 		WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) AND outcome IS NULL ORDER BY shard, recipient_key, recipient LIMIT 1`,
@@ -48,7 +49,7 @@ const (
 
 // Line is an undecided line.
 type Line struct {
-	push.CampaignLine
+	broadcast.AudienceLine
 	Key    int64 // of the recipient
 	Erased bool  // the recipient was erased, and gets nothing
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -90,7 +91,7 @@ const unparkSQL = `
 // ParkCampaign parks some waiting pushes of a campaign that is pausing or paused, earliest first. When none is left, a
 // pausing campaign becomes paused. It reports whether to call it again at once.
 func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error) {
-	held := []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}
+	held := []broadcast.Status{broadcast.Pausing, broadcast.Paused}
 	all, err := s.lanesOf(ctx, id)
 	if err != nil {
 		return false, err
@@ -118,7 +119,7 @@ func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err e
 	more = false
 	err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at < 'infinity' AND token IS NULL)`, id).Scan(&more)
-		if err == nil && !more && p.Status == push.CampaignPausing {
+		if err == nil && !more && p.Status == broadcast.Pausing {
 			_, err = tx.Exec(ctx, `UPDATE campaigns SET status = 'paused', updated_at = clock_timestamp() WHERE id = $1`, id)
 		}
 		return err
@@ -135,7 +136,7 @@ type Unparked struct {
 
 // UnparkCampaign unparks some pushes of a campaign that goes on. It reports whether to call it again at once.
 func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked, more bool, err error) {
-	goesOn := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning}
+	goesOn := []broadcast.Status{broadcast.Starting, broadcast.Running}
 	turns, err := s.lanesOf(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -182,7 +183,7 @@ var (
 )
 
 // endSome ends some waiting pushes of a campaign that is in one of these states. waiting selects them, end ends them.
-func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, waiting string, end string) (all []booking.Ended, more bool, err error) {
+func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []broadcast.Status, waiting string, end string) (all []booking.Ended, more bool, err error) {
 	turns, err := s.lanesOf(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -216,19 +217,19 @@ func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []push.Campaign
 // ExpireParked ends some parked pushes of a paused campaign that have expired. It reports whether to call it again at
 // once.
 func (s *Runs) ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
-	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}, parkedLateSQL, expireSomeSQL)
+	return s.endSome(ctx, id, []broadcast.Status{broadcast.Pausing, broadcast.Paused}, parkedLateSQL, expireSomeSQL)
 }
 
 // WithdrawCampaign cancels some waiting pushes of a campaign that is being canceled. It reports whether to call it again
 // at once.
 func (s *Runs) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
-	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignCanceling}, allWaitingSQL, withdrawSomeSQL)
+	return s.endSome(ctx, id, []broadcast.Status{broadcast.Canceling}, allWaitingSQL, withdrawSomeSQL)
 }
 
 // DropUndecided cancels the next undecided recipients, after a place, of a campaign that is being canceled. It returns the
 // place of the last one, and reports whether there may be more after it.
-func (s *Runs) DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after Place) (next Place, more bool, err error) {
-	err = s.step(ctx, p.ID, []push.CampaignStatus{push.CampaignCanceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+func (s *Runs) DropUndecided(ctx context.Context, p broadcast.Campaign, shards push.Lane, after Place) (next Place, more bool, err error) {
+	err = s.step(ctx, p.ID, []broadcast.Status{broadcast.Canceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 		next, more = after, false
 		rows, _ := tx.Query(ctx, pg.InShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, p.Audience, shards.First, shards.Last,
 			after.Shard, after.Key, after.Recipient, 5*campaignPortion)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
 )
@@ -35,7 +36,7 @@ func KeepPattern(ctx context.Context, tx pgx.Tx, p *recurrence.Schedule) error {
 // lockOwnDraft locks a draft for a change. It returns a [*push.ScopeError] if the draft is the pattern of schedules and the
 // caller only has the scope to draft, because the schedules would send the change. The lock is as strong as a deletion's,
 // so that no schedule can get the draft as its pattern until the commit.
-func lockOwnDraft(ctx context.Context, tx pgx.Tx, by push.Caller, id uuid.UUID, done string) (push.Campaign, error) {
+func lockOwnDraft(ctx context.Context, tx pgx.Tx, by push.Caller, id uuid.UUID, done string) (broadcast.Campaign, error) {
 	p, err := lockDraft(ctx, tx, by.Tenant, id, "UPDATE", done)
 	if err != nil || by.May(push.ScopeCampaignsWrite) {
 		return p, err
@@ -48,11 +49,11 @@ func lockOwnDraft(ctx context.Context, tx pgx.Tx, by push.Caller, id uuid.UUID, 
 	return p, err
 }
 
-// patternOfNone returns a [*push.CampaignStateError] if a campaign is the pattern of schedules.
-func patternOfNone(ctx context.Context, tx pgx.Tx, p push.Campaign) error {
+// patternOfNone returns a [*broadcast.StateError] if a campaign is the pattern of schedules.
+func patternOfNone(ctx context.Context, tx pgx.Tx, p broadcast.Campaign) error {
 	schedules, err := schedulesOf(ctx, tx, p)
 	if err == nil && schedules != "" {
-		err = &push.CampaignStateError{Campaign: p, Detail: fmt.Sprintf(
+		err = &broadcast.StateError{Campaign: p, Detail: fmt.Sprintf(
 			"the campaign is the pattern of these schedules: %s; delete them, or give them another pattern, before you delete it", schedules)}
 	}
 	return err
@@ -60,7 +61,7 @@ func patternOfNone(ctx context.Context, tx pgx.Tx, p push.Campaign) error {
 
 // schedulesOf lists the ids of the schedules that have a campaign as their pattern; empty if none has. It includes paused
 // and ended schedules, which can be resumed.
-func schedulesOf(ctx context.Context, tx pgx.Tx, p push.Campaign) (string, error) {
+func schedulesOf(ctx context.Context, tx pgx.Tx, p broadcast.Campaign) (string, error) {
 	rows, _ := tx.Query(ctx, `SELECT id::text FROM schedules WHERE campaign_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2`, p.ID, mostNamed+1)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if len(ids) > mostNamed {

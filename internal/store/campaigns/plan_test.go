@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -34,7 +35,7 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 	o.Computing = computing
 	plan := o.Plan
 	var planned atomic.Int64
-	o.Plan = func(line push.CampaignLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
+	o.Plan = func(line broadcast.AudienceLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
 		planned.Add(1)
 		return plan(line, of, a)
 	}
@@ -62,7 +63,7 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 	// With one turn left, another caller that wants it during the planning does not wait for the last line.
 	close(last)
 	before := make(chan int64, 1)
-	o.Plan = func(line push.CampaignLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
+	o.Plan = func(line broadcast.AudienceLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
 		if planned.Add(1) == 1 {
 			go func() { _ = computing.Do(t.Context(), c.Tenant, func() error { before <- planned.Load(); return nil }) }()
 		}

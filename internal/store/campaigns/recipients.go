@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -20,9 +21,9 @@ const recipientsAtOnce = 1000
 // CampaignRecipients returns up to limit recipients of a tenant's campaign that match a filter, after a line, in the order
 // of lines. It returns fewer if few match; Next is set then, too, if there may be more. Recipients with pushes that are no
 // longer kept are left out. If there is no such campaign, the error is [push.ErrNotFound].
-func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f push.CampaignRecipientFilter, after, limit int) (page push.CampaignRecipientPage, err error) {
+func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f broadcast.RecipientFilter, after, limit int) (page broadcast.RecipientPage, err error) {
 	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		page = push.CampaignRecipientPage{}
+		page = broadcast.RecipientPage{}
 		var audience uuid.UUID
 		err := tx.QueryRow(ctx, `SELECT audience_id FROM campaigns WHERE id = $1 AND tenant_id = $2`, id, tenant).Scan((*zeronull.UUID)(&audience))
 		if err != nil || audience == uuid.Nil {
@@ -66,7 +67,7 @@ const (
 
 // campaignLines reads recipients of an audience after a line, with their outcomes; if recipient is not empty, only that
 // one. It returns the last line, and how many lines it read.
-func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience uuid.UUID, recipient string, after int) (all []push.CampaignRecipient, last, n int, err error) {
+func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience uuid.UUID, recipient string, after int) (all []broadcast.Recipient, last, n int, err error) {
 	sql, args := campaignLinesSQL, []any{audience, after, recipientsAtOnce}
 	if recipient != "" {
 		key := push.RecipientKey(tenant, recipient)
@@ -74,7 +75,7 @@ func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience u
 	}
 	rows, _ := tx.Query(ctx, sql, args...)
 	var ids []pushes.Ref
-	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r push.CampaignRecipient, err error) {
+	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r broadcast.Recipient, err error) {
 		var key int64
 		err = row.Scan(&r.Line, &r.Recipient, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &key, (*zeronull.Timestamptz)(&r.SendAt), &r.Reason, &r.Rules)
 		if r.Push != uuid.Nil {
@@ -111,12 +112,12 @@ type pushEnd struct {
 }
 
 // outcome returns the outcome of the push's recipient in a campaign.
-func (e pushEnd) outcome() push.CampaignOutcome {
+func (e pushEnd) outcome() broadcast.Outcome {
 	switch e.status {
 	case push.Scheduled, push.Sending:
-		return push.OutcomeScheduled
+		return broadcast.OutcomeScheduled
 	}
-	return push.CampaignOutcome(e.status)
+	return broadcast.Outcome(e.status)
 }
 
 const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END

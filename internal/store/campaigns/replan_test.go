@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/storetest"
@@ -18,7 +18,7 @@ import (
 func TestBookCampaignChunk_ChangedWhilePlanned(t *testing.T) {
 	t.Parallel()
 	type outcome struct {
-		status  push.CampaignStatus
+		status  broadcast.Status
 		decided int64  // lines that this chunk has decided
 		pushes  int64  // of the campaign
 		planned int    // how often the line was planned
@@ -28,27 +28,27 @@ func TestBookCampaignChunk_ChangedWhilePlanned(t *testing.T) {
 		change func(t *testing.T, b *bundle, o campaign.Chunk)
 		want   outcome
 	}{
-		"nothing": {func(*testing.T, *bundle, campaign.Chunk) {}, outcome{push.CampaignStarting, 1, 1, 1, ""}},
+		"nothing": {func(*testing.T, *bundle, campaign.Chunk) {}, outcome{broadcast.Starting, 1, 1, 1, ""}},
 		"other attributes": {func(t *testing.T, b *bundle, _ campaign.Chunk) {
 			b.Say(t, booking.Description{Recipient: "anna", Attributes: json.RawMessage(`{"city":"Bonn"}`)})
-		}, outcome{push.CampaignStarting, 1, 1, 2, `{"city": "Bonn"}`}},
+		}, outcome{broadcast.Starting, 1, 1, 2, `{"city": "Bonn"}`}},
 		"another zone": {func(t *testing.T, b *bundle, _ campaign.Chunk) {
 			b.Say(t, booking.Description{Recipient: "anna", TimeZone: "Asia/Tokyo"})
-		}, outcome{push.CampaignStarting, 1, 1, 2, `{}`}},
+		}, outcome{broadcast.Starting, 1, 1, 2, `{}`}},
 		"erased": {func(t *testing.T, b *bundle, _ campaign.Chunk) {
 			_, err := b.Erase(t.Context(), quota.Recipient{Tenant: b.TenantID, ID: "anna"})
 			if err != nil {
 				t.Error(err)
 			}
-		}, outcome{push.CampaignStarting, 1, 0, 1, ""}}, // as canceled
+		}, outcome{broadcast.Starting, 1, 0, 1, ""}}, // as canceled
 		"decided by another worker": {func(t *testing.T, b *bundle, o campaign.Chunk) {
 			if _, err := o.Decide(t.Context(), b.CampaignChunk); err != nil {
 				t.Error(err)
 			}
-		}, outcome{push.CampaignStarting, 0, 1, 1, ""}},
+		}, outcome{broadcast.Starting, 0, 1, 1, ""}},
 		"canceled": {func(t *testing.T, b *bundle, o campaign.Chunk) {
 			b.Exec(t, `UPDATE campaigns SET status = 'canceling' WHERE id = $1`, o.Campaign.ID)
-		}, outcome{push.CampaignCanceling, 0, 0, 1, ""}},
+		}, outcome{broadcast.Canceling, 0, 0, 1, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +59,7 @@ func TestBookCampaignChunk_ChangedWhilePlanned(t *testing.T) {
 			o.After = campaigns.BeforeShards(o.Shards)
 			var got outcome
 			plan, other := o.Plan, o
-			o.Plan = func(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+			o.Plan = func(line broadcast.AudienceLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 				if got.planned++; got.planned == 1 {
 					x.change(t, b, other)
 				}
@@ -88,7 +88,7 @@ func TestBookCampaignChunk_ChangedAllTheTime(t *testing.T) {
 	c := b.MustCampaign(t, all...)
 	o := storetest.ChunkOf(c, storetest.ThreeRules)
 	plan, last, changes := o.Plan, "", 0
-	o.Plan = func(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+	o.Plan = func(line broadcast.AudienceLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 		if last != "" && last != line.Recipient {
 			changes++
 			b.Say(t, booking.Description{Recipient: last, Attributes: json.RawMessage(fmt.Sprintf(`{"seen":%d}`, changes))})

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -31,7 +32,7 @@ func NewRuns(db *pg.DB, terms *terms.Store, pushes *pushes.Store, campaigns *Sto
 
 // RunningCampaign is a campaign that a worker has leased.
 type RunningCampaign struct {
-	push.Campaign
+	broadcast.Campaign
 	Parked bool         // waiting pushes may be parked
 	Caps   push.OwnCaps // of its tenant
 }
@@ -74,7 +75,7 @@ func (s *Runs) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after ti
 
 // step locks a campaign, and if it is in one of these states, runs work in the same transaction and commits. Otherwise it
 // does nothing.
-func (s *Runs) step(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, work func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error) error {
+func (s *Runs) step(ctx context.Context, id uuid.UUID, states []broadcast.Status, work func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error) error {
 	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
 		r.Campaign, err = scanCampaign(row, &r.Parked)
 		return r, err
@@ -92,7 +93,7 @@ func (s *Runs) step(ctx context.Context, id uuid.UUID, states []push.CampaignSta
 // EndCampaignStart changes a starting campaign to running if all its recipients are decided, and reports whether they are.
 func (s *Runs) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error) {
 	ended = true
-	err = s.step(ctx, id, []push.CampaignStatus{push.CampaignStarting}, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+	err = s.step(ctx, id, []broadcast.Status{broadcast.Starting}, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
 		failpoint.Hit(failpoint.CampaignBooked)
 		if ended = p.Progress.Pending <= 0; !ended {
 			return nil
@@ -105,8 +106,8 @@ func (s *Runs) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, 
 
 // SettleCampaign writes a webhook event for each further tenth of a campaign's recipients that have ended, and ends the
 // campaign when all have. It returns the campaign's status and the time until its next push is due, at most an hour.
-func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error) {
-	all := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning, push.CampaignPausing, push.CampaignPaused, push.CampaignCanceling}
+func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status broadcast.Status, due time.Duration, err error) {
+	all := []broadcast.Status{broadcast.Starting, broadcast.Running, broadcast.Pausing, broadcast.Paused, broadcast.Canceling}
 	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
 		status = p.Status
 		var (
@@ -133,7 +134,7 @@ func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.Ca
 		}
 		is := &p.Progress
 		tenths := int(ended(is) * 10 / max(1, p.Size))
-		over := waits == nil && is.Pending <= 0 && (p.Status == push.CampaignRunning || p.Status == push.CampaignCanceling)
+		over := waits == nil && is.Pending <= 0 && (p.Status == broadcast.Running || p.Status == broadcast.Canceling)
 		if tenths <= told && !over {
 			return nil
 		}
@@ -143,15 +144,15 @@ func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.Ca
 		}
 		b.Queue(`UPDATE campaigns SET told = $2, updated_at = clock_timestamp() WHERE id = $1`, id, max(told, tenths))
 		if over {
-			status = push.CampaignFinished
-			if p.Status == push.CampaignCanceling {
-				status = push.CampaignCanceled
+			status = broadcast.Finished
+			if p.Status == broadcast.Canceling {
+				status = broadcast.Canceled
 			}
 			p.Status = status
 			b.Queue(`UPDATE campaigns SET status = $2, ended_at = clock_timestamp(), worker = NULL, lease_until = NULL, sent = $3, failed = $4, expired = $5, withdrawn = $6 WHERE id = $1`,
 				id, string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired)
 			is.Scheduled, is.Canceled = 0, dropped+booked-is.Sent-is.Failed-is.Expired
-			if status == push.CampaignFinished {
+			if status == broadcast.Finished {
 				queueCampaignEvent(b, &p.Campaign, webhook.EventCampaignFinished, 100)
 			}
 		}

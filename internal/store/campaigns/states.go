@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -18,8 +19,8 @@ import (
 // campaign has.
 func (s *Store) CampaignStates(ctx context.Context) (map[string]int, error) {
 	counts := map[string]int{}
-	for _, status := range push.CampaignStatuses {
-		if status != push.CampaignDraft && !status.Over() {
+	for _, status := range broadcast.Statuses {
+		if status != broadcast.Draft && !status.Over() {
 			counts[string(status)] = 0
 		}
 	}

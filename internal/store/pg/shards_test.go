@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/record"
@@ -283,7 +284,7 @@ func (b *bundle) workRetry(t *testing.T, recipient string) {
 }
 
 // workCampaign books the push of a campaign, moves it to another week, and reads its outcome.
-func (b *bundle) workCampaign(t *testing.T, c push.Campaign, lane push.Lane) {
+func (b *bundle) workCampaign(t *testing.T, c broadcast.Campaign, lane push.Lane) {
 	t.Helper()
 	o := storetest.ChunkOf(c, nil)
 	o.Shards, o.After = lane, campaigns.BeforeShards(lane)
@@ -296,7 +297,7 @@ func (b *bundle) workCampaign(t *testing.T, c push.Campaign, lane push.Lane) {
 		if !p.SendAt.Equal(to) {
 			p = b.moved(t, p, to)
 		}
-		page, err := b.CampaignRecipients(t.Context(), b.TenantID, c.ID, push.CampaignRecipientFilter{}, 0, 10)
+		page, err := b.CampaignRecipients(t.Context(), b.TenantID, c.ID, broadcast.RecipientFilter{}, 0, 10)
 		if err != nil || len(page.Recipients) != 1 || !page.Recipients[0].SendAt.Equal(p.SendAt) {
 			t.Errorf("%+v, %v", page, err)
 		}

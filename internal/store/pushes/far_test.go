@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/storetest"
@@ -51,7 +51,7 @@ func TestBook_FarFreeTime(t *testing.T) {
 	}
 	c := b.MustCampaign(t, "dora", "emil")
 	o := storetest.ChunkOf(c, daily)
-	o.Plan = func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
+	o.Plan = func(line broadcast.AudienceLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
 		d := deferred(line.Recipient)
 		d.Push.Campaign = c.ID
 		return d, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/record"
 )
@@ -116,7 +117,7 @@ func collectRefusals(rows pgx.Rows, last *record.RefusalPosition, page *record.R
 		if err != nil {
 			return 0, err
 		}
-		if outcome == string(push.OutcomeOptedOut) {
+		if outcome == string(broadcast.OutcomeOptedOut) {
 			r.Reason = cmp.Or(r.Reason, booking.OptedOutReason)
 		}
 		page.Refusals = append(page.Refusals, r)

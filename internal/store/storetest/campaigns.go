@@ -12,17 +12,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // MustCampaign inserts a starting campaign with an audience, for an hour after the start of the tests.
-func (b *Bundle) MustCampaign(t testing.TB, recipients ...string) push.Campaign {
+func (b *Bundle) MustCampaign(t testing.TB, recipients ...string) broadcast.Campaign {
 	t.Helper()
-	c := push.Campaign{
+	c := broadcast.Campaign{
 		ID: uuid.New(), Tenant: b.TenantID, Name: "sale", Channel: "log", SendAt: Began.Add(time.Hour), OnConflict: "reject", Message: json.RawMessage(`{"title":"hello"}`),
-		Status: push.CampaignStarting, Audience: uuid.New(), Size: int64(len(recipients)), StartedAt: Began,
+		Status: broadcast.Starting, Audience: uuid.New(), Size: int64(len(recipients)), StartedAt: Began,
 	}
 	b.Exec(t, `INSERT INTO campaigns (id, tenant_id, name, channel, send_at, message, status, audience_id, audience, started_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
@@ -45,8 +46,8 @@ func People(n int) []string {
 }
 
 // ChunkOf returns an order for chunks of a campaign. Lines of recipients that begin with "bad" are invalid.
-func ChunkOf(c push.Campaign, policy quota.Policy) campaign.Chunk {
-	return campaign.Chunk{Part: campaigns.Part{Campaign: c}, File: policy, Now: Began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
+func ChunkOf(c broadcast.Campaign, policy quota.Policy) campaign.Chunk {
+	return campaign.Chunk{Part: campaigns.Part{Campaign: c}, File: policy, Now: Began, Plan: func(line broadcast.AudienceLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
 		if len(line.Recipient) > 3 && line.Recipient[:3] == "bad" {
 			return booking.Draft{}, errors.New("is bad")
 		}
