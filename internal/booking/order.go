@@ -21,6 +21,9 @@ type Order struct {
 	Now    time.Time // free times before it are not offered for a refused draft
 
 	CapUsage *CapUsage // the usage of the tenant's caps; nil: the tenant has no caps
+
+	// MayExist means that an earlier transaction may have booked the drafts. The store sets it before it tries again.
+	MayExist bool
 }
 
 // Draft is a push to book. If it has a TTL, ExpiresAt follows from it.

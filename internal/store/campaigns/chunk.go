@@ -191,9 +191,9 @@ func (c *Chunk) samePeople() bool {
 }
 
 // ordersOf returns a list with the order, or nil if it has no drafts.
-func ordersOf(o booking.Order) []pushes.Order {
+func ordersOf(o booking.Order) []booking.Order {
 	if len(o.Drafts) == 0 {
 		return nil
 	}
-	return []pushes.Order{{Order: o}}
+	return []booking.Order{o}
 }

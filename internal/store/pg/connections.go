@@ -43,6 +43,7 @@ const mostWalks = 2
 func Open(ctx context.Context, databaseURL string, cfg Config) (*DB, error) {
 	cfg = cfg.withDefaults()
 	s := &DB{Cfg: cfg, reading: reach{pool: "reads", log: cfg.Log}}
+	s.db = s
 	var err error
 	if s.Pool, err = openPool(ctx, databaseURL, cfg, &s.route, &reach{pool: "changes", log: cfg.Log}, cfg.MaxConns, 2, ""); err != nil {
 		return nil, err

@@ -44,8 +44,8 @@ type Config struct {
 
 // DB is the connection to Postgres that all subjects of the store share. It is safe for concurrent use.
 type DB struct {
-	Cfg        Config        // with the defaults applied
-	Pool       *pgxpool.Pool // for changes
+	Cfg        Config // with the defaults applied
+	conns             // for changes
 	ReadPool   *pgxpool.Pool
 	Changes    *part // the connections of Pool for single changes
 	Layouts    Layouts
@@ -56,6 +56,12 @@ type DB struct {
 	reading      reach // for ReadPool
 	reads        *part // all connections of ReadPool
 	installation installation
+}
+
+// conns runs transactions on the connections of a pool.
+type conns struct {
+	Pool *pgxpool.Pool
+	db   *DB
 }
 
 // installation caches the name and the secret of the database.

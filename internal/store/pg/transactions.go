@@ -22,11 +22,26 @@ type work func(ctx context.Context, c *pgxpool.Conn, earlier int) error
 // statement is a transaction of its own unless work begins one. If work fails, its open transaction is rolled back. An
 // earlier run may have been committed although its reply was lost, so work must recognise the rows that it has already
 // written.
-func (s *DB) InTx(ctx context.Context, work work) error { return s.repeat(ctx, s.Pool, work) }
+func (p conns) InTx(ctx context.Context, work work) error {
+	ctx, cancel := context.WithTimeout(ctx, p.db.Cfg.Timeout)
+	defer cancel()
+	tries := p.db.Tries()
+	for earlier := 0; ; earlier++ {
+		err := OnConn(ctx, p.Pool, func(c *pgxpool.Conn) error {
+			if err := p.db.Layouts.Fresh(ctx, c); err != nil {
+				return err
+			}
+			return work(ctx, c, earlier)
+		})
+		if again, err := tries.Again(ctx, err); !again {
+			return err
+		}
+	}
+}
 
 // Change is [DB.InTx] for a request of one tenant. It limits a tenant to a share of the connections.
 func (s *DB) Change(ctx context.Context, tenant uuid.UUID, work work) error {
-	return s.Within(ctx, s.Changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.Pool, work) })
+	return s.Within(ctx, s.Changes, tenant, func(ctx context.Context) error { return s.InTx(ctx, work) })
 }
 
 // SQL values that replace null for [pgx.RowToStructByPos], which cannot store null in plain struct fields.
@@ -49,7 +64,7 @@ func Collect[T any](ctx context.Context, s *DB, scan pgx.RowToFunc[T], sql strin
 // Read is [DB.Change] for a request that only reads. It uses ReadPool, whose long statements Postgres cancels.
 func (s *DB) Read(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, c Reader) error) error {
 	return s.Within(ctx, s.reads, tenant, func(ctx context.Context) error {
-		return s.repeat(ctx, s.ReadPool, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return conns{s.ReadPool, s}.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 			r := Reader{Conn: c}
 			if s.route.pooled.Load() {
 				r.timeout = Milliseconds(s.Cfg.ReadTimeout)
@@ -111,24 +126,6 @@ func (s *DB) enter(ctx context.Context, part *part, tenant uuid.UUID) (leave fun
 		}
 		s.Neighbours.Rest(loan, began)
 	}, nil
-}
-
-// repeat runs work until it succeeds or fails permanently.
-func (s *DB) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
-	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
-	defer cancel()
-	tries := s.Tries()
-	for earlier := 0; ; earlier++ {
-		err := OnConn(ctx, pool, func(c *pgxpool.Conn) error {
-			if err := s.Layouts.Fresh(ctx, c); err != nil {
-				return err
-			}
-			return work(ctx, c, earlier)
-		})
-		if again, err := tries.Again(ctx, err); !again {
-			return err
-		}
-	}
 }
 
 // rowTime finds the time of a row in an error detail of Postgres, in any language.

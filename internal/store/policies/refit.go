@@ -132,11 +132,12 @@ func (s *Store) Refit(ctx context.Context, op *booking.Refitting, recipient stri
 		done = booking.Refitted{}
 		now := time.Now()
 		o := booking.Order{Policy: file, Now: now, Drafts: []booking.Draft{{Push: push.Push{Tenant: op.Tenant, Recipient: recipient, SendAt: now}, Show: true}}}
-		r := s.pushes.NewBookingRead([]pushes.Order{{Order: o}}, false, 0)
-		decider, err := r.Start(ctx, s.pushes, c, s.db.Locking(false), false)
+		r := s.pushes.NewBookingRead([]booking.Order{o}, false, 0)
+		snapshot, err := r.Snapshot(ctx, s.pushes, c, s.db.Locking(false), false)
 		if err != nil {
 			return err
 		}
+		decider := booking.NewDecider(snapshot)
 		if r.Terms.Used[op.Tenant].Version != op.Version {
 			_ = r.Results.Close()
 			return booking.ErrReplaced

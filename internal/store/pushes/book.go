@@ -23,13 +23,36 @@ import (
 //
 // Orders of all tenants share transactions. Such a transaction never waits for a lock and reads few bookings of each
 // recipient. An order that needs more shares transactions only with orders of its own tenant.
-func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision, error) {
+func (s *Store) Book(ctx context.Context, o booking.Order) (decisions []booking.Decision, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	decisions, err := s.book(ctx, Order{Order: bo})
+	s.db.Neighbours.Seen(o.Tenant())
+	drafts := o.Drafts
+	single := len(drafts) == 1
+	if single && !s.Crowds.knows(drafts[0].Recipient()) && drafts[0].Retried == nil { // a retry reads more
+		slot, err := s.acquire(ctx, s.bookSlots, o.Tenant())
+		if err != nil {
+			return nil, err
+		}
+		decisions, err = s.bookGroups.Do(o)
+		slot.Release()
+		if err != nil {
+			return nil, err
+		}
+		o.MayExist = true
+	}
+	switch {
+	case decisions != nil:
+	case single:
+		decisions, err = s.bookAlone(ctx, o)
+	case s.db.ByShard() && !whole(o):
+		decisions, err = s.bookParts(o)
+	default:
+		decisions, err = s.ownBookings.book(o)
+	}
 	if err == nil {
-		err = s.readReplayed(ctx, bo.Drafts, decisions)
+		err = s.readReplayed(ctx, drafts, decisions)
 	}
 	if err != nil {
 		return nil, err
@@ -37,26 +60,18 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 	return decisions, nil
 }
 
-func (s *Store) book(ctx context.Context, o Order) ([]booking.Decision, error) {
-	s.db.Neighbours.Seen(o.Tenant())
-	if len(o.Drafts) > 1 {
-		if s.db.ByShard() && !o.whole() {
-			return s.bookParts(o)
-		}
-		return s.ownBookings.book(o)
+// bookAlone books a single draft in transactions of its tenant only.
+func (s *Store) bookAlone(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
+	slot, err := s.acquire(ctx, s.ownSlots, o.Tenant())
+	if err != nil {
+		return nil, err
 	}
-	if !s.Crowds.knows(o.Drafts[0].Recipient()) && o.Drafts[0].Retried == nil { // a retry reads more
-		decisions, err := s.bookSingle(ctx, o, s.bookSlots, s.bookGroups.Do)
-		if err != nil || decisions != nil {
-			return decisions, err
-		}
-		o.mayExist = true
-	}
-	return s.bookSingle(ctx, o, s.ownSlots, s.ownBookings.book)
+	defer slot.Release()
+	return s.ownBookings.book(o)
 }
 
 // bookParts books an order for several recipients in one transaction per lane.
-func (s *Store) bookParts(o Order) ([]booking.Decision, error) {
+func (s *Store) bookParts(o booking.Order) ([]booking.Decision, error) {
 	decisions := make([]booking.Decision, len(o.Drafts))
 	var parts errgroup.Group
 	parts.SetLimit(TenantTransactions)
@@ -88,43 +103,42 @@ const (
 	singlesBeside = 16
 )
 
-// bookSingle books a single draft, after it has waited for one of the tenant's slots.
-func (s *Store) bookSingle(
-	ctx context.Context, o Order, slots *bulkhead.Bulkhead[uuid.UUID], book func(Order) ([]booking.Decision, error),
-) ([]booking.Decision, error) {
+// acquire waits for one of a tenant's slots.
+func (s *Store) acquire(ctx context.Context, slots *bulkhead.Bulkhead[uuid.UUID], tenant uuid.UUID) (*bulkhead.Loan[uuid.UUID], error) {
 	weight := int64(1)
 	if s.db.Neighbours.Several() {
 		weight = singlesAlone / singlesBeside
 	}
-	slot, free := slots.TryAcquire(o.Tenant(), weight) // nearly always succeeds, and saves a timer
-	if !free {
-		ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
-		defer cancel()
-		var err error
-		if slot, err = slots.Acquire(ctx, o.Tenant(), weight); err != nil {
-			return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
-		}
+	slot, free := slots.TryAcquire(tenant, weight) // nearly always succeeds, and saves a timer
+	if free {
+		return slot, nil
 	}
-	defer slot.Release()
-	return book(o)
+	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+	defer cancel()
+	slot, err := slots.Acquire(ctx, tenant, weight)
+	if err != nil {
+		return slot, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+	}
+	return slot, nil
 }
 
 // bookShared books single drafts of several tenants in one transaction. A draft that would have to wait for a lock or
 // read many bookings gets no decisions.
-func (s *Store) bookShared(ctx context.Context, orders []Order) ([][]booking.Decision, error) {
+func (s *Store) bookShared(ctx context.Context, orders []booking.Order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		r := s.NewBookingRead(orders, earlier > 0, sharedRows)
-		decider, err := r.Start(ctx, s, c, s.db.Locking(earlier == 0), false) // an earlier run may not have ended yet
+		snapshot, err := r.Snapshot(ctx, s, c, s.db.Locking(earlier == 0), false) // an earlier run may not have ended yet
 		if err != nil {
 			return err
 		}
+		decider := booking.NewDecider(snapshot)
 		decisions = make([][]booking.Decision, len(orders))
 		for i, o := range orders {
 			if !r.shareable(o.Drafts[0]) {
 				continue
 			}
-			made := decider.Book(o.Order)
+			made := decider.Book(o)
 			if unseen := widenUnseen(orders[i:i+1], [][]booking.Decision{made}); !unseen {
 				decisions[i] = made
 			}
@@ -138,7 +152,7 @@ func (s *Store) bookShared(ctx context.Context, orders []Order) ([][]booking.Dec
 }
 
 // bookOwn books orders of one tenant in one transaction.
-func (s *Store) bookOwn(ctx context.Context, orders []Order) ([][]booking.Decision, error) {
+func (s *Store) bookOwn(ctx context.Context, orders []booking.Order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	for {
 		err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
@@ -150,7 +164,7 @@ func (s *Store) bookOwn(ctx context.Context, orders []Order) ([][]booking.Decisi
 			return decisions, err
 		}
 		for i := range orders {
-			orders[i].mayExist = true
+			orders[i].MayExist = true
 		}
 	}
 }
@@ -161,20 +175,21 @@ var ErrReadMore = errors.New("more bookings of a recipient must be read")
 
 // bookOwnOnce runs the transaction once. It takes the locks in one statement and reads the bookings in a later one: a
 // single statement would read a snapshot from before its wait for the locks.
-func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun bool) ([][]booking.Decision, error) {
+func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []booking.Order, rerun bool) ([][]booking.Decision, error) {
 	r := s.NewBookingRead(orders, rerun, OwnRows)
 	crowds, err := s.Crowds.prepare(ctx, c, r, s.db.Locking(false))
 	if err != nil {
 		return nil, err
 	}
-	decider, err := r.Start(ctx, s, c, s.db.Locking(false), false)
+	snapshot, err := r.Snapshot(ctx, s, c, s.db.Locking(false), false)
 	if err != nil {
 		return nil, err
 	}
+	decider := booking.NewDecider(snapshot)
 	decisions := make([][]booking.Decision, len(orders))
 	noTurn := s.db.Cfg.Computing.Do(ctx, orders[0].Tenant(), func() error {
 		for i, o := range orders {
-			decisions[i] = decider.Book(o.Order)
+			decisions[i] = decider.Book(o)
 		}
 		return nil
 	})
@@ -199,7 +214,7 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order
 
 // widenUnseen marks the drafts that saw too few bookings, so that the next run reads all times that they may be moved to.
 // It reports whether there are any.
-func widenUnseen(orders []Order, decisions [][]booking.Decision) (unseen bool) {
+func widenUnseen(orders []booking.Order, decisions [][]booking.Decision) (unseen bool) {
 	for i, made := range decisions {
 		for n := range made {
 			if made[n].Outcome == booking.Unseen {

@@ -62,7 +62,7 @@ type portionRead struct {
 
 // NewBookingRead returns a read for some orders, of up to most bookings of each recipient; 0: all. rerun means that an
 // earlier run of the transaction may have booked the drafts.
-func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRead {
+func (s *Store) NewBookingRead(orders []booking.Order, rerun bool, most int) *BookingRead {
 	r := &BookingRead{at: map[quota.Recipient]int{}, Pushes: s.db.Layouts.Pushes()}
 	for _, o := range orders {
 		known := r.Terms.Use(&s.terms.Known, o.Tenant())
@@ -72,7 +72,7 @@ func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRea
 			if r.add(d.Recipient(), o.Around(terms, d), most, !terms.Plain()) && known.Described {
 				r.People.Add(o.Tenant(), keyOf(d))
 			}
-			if rerun || o.mayExist { // the push may be in another week than its id names: deferred, or moved since
+			if rerun || o.MayExist { // the push may be in another week than its id names: deferred, or moved since
 				r.ids = append(r.ids, RefOf(d.Push.ID, keyOf(d)))
 			}
 			if d.Retried != nil {
@@ -122,15 +122,6 @@ func (r *BookingRead) portion(from int) int {
 // LockLiveSQL locks the row of a push in live. It finds the row by the send time, which cannot change while the caller
 // holds the recipient's lock.
 const LockLiveSQL = `SELECT FROM live WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND send_at = $2 AND push_id = $3 FOR UPDATE`
-
-// Start does what Snapshot does, and returns a decider of the snapshot.
-func (r *BookingRead) Start(ctx context.Context, s *Store, c *pgxpool.Conn, locks pg.Locking, change bool) (*booking.Decider, error) {
-	snapshot, err := r.Snapshot(ctx, s, c, locks, change)
-	if err != nil {
-		return nil, err
-	}
-	return booking.NewDecider(snapshot), nil
-}
 
 // Snapshot begins a transaction, takes the locks and queries everything else, in one exchange. If there are ids, it first
 // reads the pushes that have them; with change, it locks those as well. Unless it fails, the caller must close the read.

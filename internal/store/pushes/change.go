@@ -73,11 +73,12 @@ func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Tim
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.db.Change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		r := s.NewBookingRead([]Order{{o, true}}, true, 0)
-		decider, err := r.Start(ctx, s, c, s.db.Locking(false), true)
+		r := s.NewBookingRead([]booking.Order{o}, true, 0)
+		snapshot, err := r.Snapshot(ctx, s, c, s.db.Locking(false), true)
 		if err != nil {
 			return err
 		}
+		decider := booking.NewDecider(snapshot)
 		v, err = decider.Move(o)
 		if err := errors.Join(r.Close(), err); err != nil {
 			return err

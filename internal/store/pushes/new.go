@@ -22,8 +22,8 @@ func New(db *pg.DB, terms *terms.Store) *Store {
 	lanes := db.Cfg.Lanes
 	s := &Store{db: db, terms: terms, Crowds: crowds{known: map[quota.Recipient]*Crowd{}}}
 	s.forecasts = bulkhead.New[uuid.UUID](forecasts, 1)
-	s.bookGroups = pg.NewLaneGroups(lanes, Order.recipientKey, func() *groupcommit.Group[Order, []booking.Decision] {
-		return &groupcommit.Group[Order, []booking.Decision]{Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: pg.MaybeOne, Observe: db.Observe("book")}
+	s.bookGroups = pg.NewLaneGroups(lanes, recipientKey, func() *groupcommit.Group[booking.Order, []booking.Decision] {
+		return &groupcommit.Group[booking.Order, []booking.Decision]{Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: pg.MaybeOne, Observe: db.Observe("book")}
 	})
 	s.bookSlots = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
 	s.ownSlots = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
@@ -49,7 +49,7 @@ const (
 func newOwnBookings(s *Store) *ownBookings {
 	return &ownBookings{
 		observe: s.db.Observe("batch"), lanes: s.db.Cfg.Lanes, turns: bulkhead.New[uuid.UUID](ownTransactions, TenantTransactions), groups: map[ownKey]*ownGroup{},
-		run: func(ctx context.Context, orders []Order) ([][]booking.Decision, error) {
+		run: func(ctx context.Context, orders []booking.Order) ([][]booking.Decision, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 			defer cancel()
 			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].Tenant(), s.db.Neighbours.Weight())

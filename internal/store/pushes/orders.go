@@ -14,21 +14,16 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// Order is a [booking.Order] to book, with a mark for orders that an earlier transaction may have booked.
-type Order struct {
-	booking.Order
-	mayExist bool // an earlier transaction may have booked its drafts
-}
-
-func (o Order) weight() int { return len(o.Drafts) }
+// weight returns the number of an order's drafts.
+func weight(o booking.Order) int { return len(o.Drafts) }
 
 // recipientKey returns the key of the first draft's recipient.
-func (o Order) recipientKey() int64 { return keyOf(o.Drafts[0]) }
+func recipientKey(o booking.Order) int64 { return keyOf(o.Drafts[0]) }
 
 func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
 
 // whole reports whether the order must be decided in one transaction, even if that touches several shards.
-func (o Order) whole() bool {
+func whole(o booking.Order) bool {
 	return o.Atomic || o.CapUsage != nil || slices.ContainsFunc(o.Drafts, func(d booking.Draft) bool { return d.Push.IdempotencyID != uuid.Nil })
 }
 
@@ -36,7 +31,7 @@ func (o Order) whole() bool {
 // that tenants share. A tenant with slow transactions, which read much or wait for a lock, occupies only its part of the
 // turns, so no other tenant waits for it.
 type ownBookings struct {
-	run     func(ctx context.Context, orders []Order) ([][]booking.Decision, error)
+	run     func(ctx context.Context, orders []booking.Order) ([][]booking.Decision, error)
 	observe func(int)
 	lanes   int
 	turns   *bulkhead.Bulkhead[uuid.UUID]
@@ -52,7 +47,7 @@ type ownKey struct {
 }
 
 type ownGroup struct {
-	groupcommit.Group[Order, []booking.Decision]
+	groupcommit.Group[booking.Order, []booking.Decision]
 	users int
 }
 
@@ -64,8 +59,8 @@ const (
 )
 
 // lane returns the number of the lane that all drafts are for, or -1 if they are for several.
-func (o *ownBookings) lane(ord Order) int {
-	lane := pg.LaneOf(ord.recipientKey(), o.lanes)
+func (o *ownBookings) lane(ord booking.Order) int {
+	lane := pg.LaneOf(recipientKey(ord), o.lanes)
 	if o.lanes > 1 && slices.ContainsFunc(ord.Drafts, func(d booking.Draft) bool { return pg.LaneOf(keyOf(d), o.lanes) != lane }) {
 		return -1
 	}
@@ -73,13 +68,13 @@ func (o *ownBookings) lane(ord Order) int {
 }
 
 // book books an order in one transaction with concurrent orders of its tenant and lane.
-func (o *ownBookings) book(ord Order) ([]booking.Decision, error) {
+func (o *ownBookings) book(ord booking.Order) ([]booking.Decision, error) {
 	key := ownKey{ord.Tenant(), o.lane(ord)}
 	o.mu.Lock()
 	g := o.groups[key]
 	if g == nil {
-		g = &ownGroup{Group: groupcommit.Group[Order, []booking.Decision]{
-			Run: o.run, Weight: Order.weight, MaxWeight: 1000, Parallel: TenantTransactions, Alone: pg.MaybeOne, Observe: o.observe,
+		g = &ownGroup{Group: groupcommit.Group[booking.Order, []booking.Decision]{
+			Run: o.run, Weight: weight, MaxWeight: 1000, Parallel: TenantTransactions, Alone: pg.MaybeOne, Observe: o.observe,
 		}}
 		o.groups[key] = g
 	}

@@ -17,7 +17,7 @@ type Store struct {
 	terms  *terms.Store
 	Crowds crowds // recipients with many bookings
 
-	bookGroups   pg.LaneGroups[Order, []booking.Decision] // single pushes
+	bookGroups   pg.LaneGroups[booking.Order, []booking.Decision] // single pushes
 	bookSlots    *bulkhead.Bulkhead[uuid.UUID]            // limits single pushes in bookGroups
 	ownSlots     *bulkhead.Bulkhead[uuid.UUID]            // limits single pushes in ownBookings
 	ownBookings  *ownBookings
