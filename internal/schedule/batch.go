@@ -56,7 +56,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
-		d, err := s.planRendered(ctx, tenant, m.Request, known)
+		d, err := s.plan(ctx, tenant, m.Request, known)
 		if err != nil {
 			m.Result, m.Err = first.answer(ctx, strconv.Itoa(i), err)
 			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {

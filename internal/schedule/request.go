@@ -55,7 +55,7 @@ func (pl *Planner) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq
 	known := standingsOf(all)
 	return func(r Request) invalid.FieldErrors {
 		var bad invalid.FieldErrors
-		_, err := pl.planRendered(ctx, tenant, r, known)
+		_, err := pl.plan(ctx, tenant, r, known)
 		errors.As(err, &bad)
 		return bad
 	}
@@ -65,11 +65,6 @@ func (pl *Planner) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq
 // [invalid.FieldErrors].
 func (pl *Planner) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
 	return pl.planFor(context.Background(), tenant, r, pl.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
-}
-
-// plan turns a request into a draft, or returns all its faults.
-func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
-	return pl.planRendered(ctx, tenant, r, nil)
 }
 
 // planFor plans a request whose message is no template. check finds what the provider would refuse; nil skips this.

@@ -87,15 +87,20 @@ func (s *Service) retry(ctx context.Context, tenant uuid.UUID, before retries, r
 	if err := s.keepExpiry(ctx, old, &r); err != nil {
 		return Result{}, fmt.Errorf("retry: %w", err)
 	}
-	return s.submitAs(ctx, tenant, r, o, func(d *booking.Draft) {
-		d.Push.Rendering = old.Rendering
-		d.Push.Campaign, d.Retried, d.By = old.Campaign, &before.latest.ID, push.ActorOf(ctx)
-		d.Push.Retry = push.RetryLinks{Of: old.ID, First: before.first.ID, Doubt: before.doubt()}
-	})
+	o.retry = &before
+	return s.Submit(ctx, tenant, r, o)
+}
+
+// complete adds to a draft what follows from the retried push.
+func (all *retries) complete(ctx context.Context, d *booking.Draft) {
+	old := &all.push
+	d.Push.Rendering = old.Rendering
+	d.Push.Campaign, d.Retried, d.By = old.Campaign, &all.latest.ID, push.ActorOf(ctx)
+	d.Push.Retry = push.RetryLinks{Of: old.ID, First: all.first.ID, Doubt: all.doubt()}
 }
 
 // doubt reports whether the message may have arrived already.
-func (all retries) doubt() bool {
+func (all *retries) doubt() bool {
 	for _, p := range []push.Push{all.push, all.first, all.latest} {
 		if p.PossiblyDelivered || p.Retry.Doubt {
 			return true

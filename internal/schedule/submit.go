@@ -24,6 +24,8 @@ type Options struct {
 	RequestID      string // kept with the push, for the log
 
 	Was time.Time // for a move: the send time that the push must still have; zero: any
+
+	retry *retries // for a retry: what it retries
 }
 
 // Result is an accepted push.
@@ -37,65 +39,61 @@ type Result struct {
 // Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
 // only a request with an Idempotency-Key can be repeated safely.
-func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
-	return s.submitAs(ctx, tenant, r, o, func(*booking.Draft) {})
-}
-
-// submitAs submits a request whose draft is completed before it is booked.
-func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o Options, complete func(*booking.Draft)) (Result, error) {
-	d, err := s.plan(ctx, tenant, r)
+func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (res Result, err error) {
+	d, err := s.plan(ctx, tenant, r, nil)
 	if err != nil {
 		res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 		s.metrics.observe(o, err)
 		return res, err
 	}
-	complete(&d)
 	planned := d.Push.SendAt
-	res, err := s.submit(ctx, tenant, r, d, o)
-	if errors.Is(err, errRetried) {
-		return res, err
+	defer func() {
+		if !errors.Is(err, errRetried) {
+			s.metrics.observe(o, err)
+			s.noteRefusal(tenant, r, planned, o, err)
+		}
+	}()
+	if o.retry != nil {
+		o.retry.complete(ctx, &d)
 	}
-	s.metrics.observe(o, err)
-	s.noteRefusal(tenant, r, planned, o, err)
-	return res, err
-}
-
-// submit books a draft.
-func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d booking.Draft, o Options) (Result, error) {
 	identify(&d.Push, o, "")
 	d.Push.Bulk = !o.ValidateOnly && s.bursts.bulk(tenant, d.Push.SendAt)
 	answer, before, err := s.askCache(ctx, &r, &d, o)
 	if err != nil {
 		return Result{}, err
 	}
-	who := d.Recipient()
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
 	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.clock(&r), DryRun: o.ValidateOnly})
 	if err != nil {
-		s.cache.Forget(who)
+		s.cache.Forget(d.Recipient())
 		return Result{}, fmt.Errorf("book: %w", err)
 	}
 	v := &decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		if before != never {
-			s.syncCache(who, &d.Push, answer, v)
-		}
-		failpoint.Hit(failpoint.SubmitCached)
-		s.wake(&v.Push)
-		failpoint.Hit(failpoint.SubmitArmed)
-	}
-	if v.Shadow != nil && !o.ValidateOnly {
-		s.cfg.Shadows.count(&v.Push, v.Shadow)
+		s.booked(&d, answer, before, v)
 	}
 	if v.Outcome == booking.NoPlace {
 		if before != never {
-			s.submits.record(push.RecipientKey(tenant, who.ID), refused)
+			s.submits.record(push.RecipientKey(tenant, d.Push.Recipient), refused)
 		}
 		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}
 	return s.result(ctx, &d, v)
+}
+
+// booked updates the cache, wakes the workers, and counts shadow rules, after Postgres has decided about a draft.
+func (s *Service) booked(d *booking.Draft, answer quota.CacheAnswer, before history, v *booking.Decision) {
+	if before != never {
+		s.syncCache(d.Recipient(), &d.Push, answer, v)
+	}
+	failpoint.Hit(failpoint.SubmitCached)
+	s.wake(&v.Push)
+	failpoint.Hit(failpoint.SubmitArmed)
+	if v.Shadow != nil {
+		s.cfg.Shadows.count(&v.Push, v.Shadow)
+	}
 }
 
 // askCache asks the cache for a place, and returns the recipient's history before this submit. Its error is a refusal that

@@ -19,8 +19,9 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// planRendered plans a request after rendering its templates.
-func (pl *Planner) planRendered(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (d booking.Draft, err error) {
+// plan turns a request into a draft, after it has rendered its templates, or returns all its faults. known caches
+// standings; nil: read when needed.
+func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (d booking.Draft, err error) {
 	if !r.Template {
 		return pl.planFor(ctx, tenant, r, pl.cfg.Check, known)
 	}
