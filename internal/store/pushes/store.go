@@ -18,8 +18,8 @@ type Store struct {
 	Crowds crowds // recipients with many bookings
 
 	bookGroups   pg.LaneGroups[booking.Order, []booking.Decision] // single pushes
-	bookSlots    *bulkhead.Bulkhead[uuid.UUID]            // limits single pushes in bookGroups
-	ownSlots     *bulkhead.Bulkhead[uuid.UUID]            // limits single pushes in ownBookings
+	bookSlots    *bulkhead.Bulkhead[uuid.UUID]                    // limits single pushes in bookGroups
+	ownSlots     *bulkhead.Bulkhead[uuid.UUID]                    // limits single pushes in ownBookings
 	ownBookings  *ownBookings
 	forecasts    *bulkhead.Bulkhead[uuid.UUID]
 	glanceGroups pg.LaneGroups[span, glance]
