@@ -21,57 +21,31 @@ import (
 type chunkStore interface {
 	CampaignLanes() []push.Lane
 	CampaignChunk(ctx context.Context, part campaigns.Part) (*campaigns.Chunk, context.Context)
-	NextUndecided(ctx context.Context, p broadcast.Campaign, after campaigns.Place) (shard int, found bool, err error)
+	NextUndecided(ctx context.Context, c broadcast.Campaign, after campaigns.Place) (shard int, found bool, err error)
 	EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
 // After each chunk, pause for 1/yieldShare of the time that it took, so that single submits get through.
 const yieldShare = 3
 
-// book books a chunk. When all recipients are decided, it ends the campaign's start.
-func (r *runner) book(ctx context.Context, c *campaigns.RunningCampaign, of *progress) (more bool, err error) {
-	if err := r.skip(ctx, c, of); err != nil {
-		return false, err
-	}
-	shards, after, ok := of.cursor.next()
-	if !ok {
-		of.cursor = newCursor(r.store.CampaignLanes()) // another worker may have died with a chunk that this one passed
-		ended, err := r.store.EndCampaignStart(ctx, c.ID)
-		return err == nil && !ended, err
-	}
+// book books a chunk.
+func (r *runner) book(ctx context.Context, c *campaigns.RunningCampaign, of *progress, part campaigns.Part) error {
 	if of.planner == nil {
 		of.planner = r.planner(ctx, c.Campaign)
 	}
 	began := time.Now()
 	done, err := r.chunk(ctx, c, Chunk{
-		Part: campaigns.Part{Campaign: c.Campaign, Shards: shards, After: after},
-		File: r.cfg.Policy, Now: c.StartedAt, Computing: r.cfg.Computing, Plan: of.planner.Plan,
+		Part: part, File: r.cfg.Policy, Now: c.StartedAt, Computing: r.cfg.Computing, Plan: of.planner.Plan,
 	})
-	if err != nil {
-		return false, err
-	}
-	if done.Status != broadcast.Starting {
-		return true, nil
+	if err != nil || done.Status != broadcast.Starting {
+		return err
 	}
 	of.cursor.pass(done.Next, done.More)
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Since(began) / yieldShare):
 	}
-	return true, nil
-}
-
-// skip skips lanes without undecided recipients.
-func (r *runner) skip(ctx context.Context, c *campaigns.RunningCampaign, of *progress) error {
-	_, after, ok := of.cursor.next()
-	if !ok {
-		return nil
-	}
-	shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
-	if err == nil {
-		of.cursor.skip(shard, found)
-	}
-	return err
+	return nil
 }
 
 // planner returns the planner of a campaign. The template was parsed when the campaign was drafted. If it cannot be

@@ -69,7 +69,7 @@ type pauseStore interface {
 // cancelStore ends what is left of canceled campaigns.
 type cancelStore interface {
 	WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
-	DropUndecided(ctx context.Context, p broadcast.Campaign, shards push.Lane, after campaigns.Place) (next campaigns.Place, more bool, err error)
+	DropUndecided(ctx context.Context, c broadcast.Campaign, shards push.Lane, after campaigns.Place) (next campaigns.Place, more bool, err error)
 }
 
 // pushes books the pushes of recipients, and follows up on bookings.
@@ -179,7 +179,8 @@ func (r *runner) visit(ctx context.Context, c *campaigns.RunningCampaign) (more 
 	return false, r.store.LeaveCampaign(ctx, r.worker, c.ID, min(rest, mostRest))
 }
 
-// step does the next step for a campaign's state. It reports whether there is more to do at once, and when the next
+// step does the next step for a campaign's state: it parks, unparks, books or cancels a portion, after it has moved the
+// cursor past lanes without undecided recipients. It reports whether there is more to do at once, and when the next
 // push is due.
 func (r *runner) step(ctx context.Context, c *campaigns.RunningCampaign) (more bool, due time.Duration, err error) {
 	of := r.work[c.ID]
@@ -187,20 +188,41 @@ func (r *runner) step(ctx context.Context, c *campaigns.RunningCampaign) (more b
 		of = &progress{cursor: newCursor(r.store.CampaignLanes())}
 		r.work[c.ID] = of
 	}
+	if _, after, ok := of.cursor.next(); ok && (c.Status == broadcast.Starting || c.Status == broadcast.Canceling) {
+		shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
+		if err != nil {
+			return false, 0, err
+		}
+		of.cursor.skip(shard, found)
+	}
 	switch c.Status {
 	case broadcast.Starting, broadcast.Running:
 		if c.Parked {
-			if more, err = r.unpark(ctx, c); err != nil || more {
+			due, more, err := r.store.UnparkCampaign(ctx, c.ID)
+			r.wake(due)
+			if err != nil || more {
 				return more, 0, err
 			}
 		}
 		if c.Status == broadcast.Starting {
-			if more, err = r.book(ctx, c, of); err != nil {
-				return more, 0, err
+			if shards, after, ok := of.cursor.next(); ok {
+				more, err = true, r.book(ctx, c, of, campaigns.Part{Campaign: c.Campaign, Shards: shards, After: after})
+			} else {
+				of.cursor = newCursor(r.store.CampaignLanes()) // another worker may have died with a chunk that this one passed
+				ended, failed := r.store.EndCampaignStart(ctx, c.ID)
+				more, err = !ended, failed
+			}
+			if err != nil {
+				return false, 0, err
 			}
 		}
 	case broadcast.Pausing, broadcast.Paused:
-		if more, err = r.park(ctx, c); err != nil || more {
+		if more, err = r.store.ParkCampaign(ctx, c.ID); err != nil || more {
+			return more, 0, err
+		}
+		ended, more, err := r.store.ExpireParked(ctx, c.ID)
+		r.followEnds(ctx, ended, "push expired")
+		if err != nil || more {
 			return more, 0, err
 		}
 	case broadcast.Canceling:
@@ -219,26 +241,14 @@ func (r *runner) step(ctx context.Context, c *campaigns.RunningCampaign) (more b
 	return more, due, err
 }
 
-// unpark makes parked pushes due again.
-func (r *runner) unpark(ctx context.Context, c *campaigns.RunningCampaign) (more bool, err error) {
-	due, more, err := r.store.UnparkCampaign(ctx, c.ID)
+// wake wakes workers for pushes that are due again.
+func (r *runner) wake(due []campaigns.Unparked) {
 	if len(due) > 0 {
 		failpoint.Hit(failpoint.CampaignUnparked)
 	}
 	for _, d := range due {
 		r.pushes.Wake(d.RecipientKey, d.At, d.In)
 	}
-	return more, err
-}
-
-// park parks waiting pushes, and ends those that expire meanwhile.
-func (r *runner) park(ctx context.Context, c *campaigns.RunningCampaign) (more bool, err error) {
-	if more, err = r.store.ParkCampaign(ctx, c.ID); err != nil || more {
-		return more, err
-	}
-	ended, more, err := r.store.ExpireParked(ctx, c.ID)
-	r.followEnds(ctx, ended, "push expired")
-	return more, err
 }
 
 // cancel frees the places of waiting pushes, and then drops undecided recipients. Attempts under way finish; their
@@ -251,9 +261,6 @@ func (r *runner) cancel(ctx context.Context, c *campaigns.RunningCampaign, of *p
 	r.followEnds(ctx, ended, "push canceled with its campaign")
 	if err != nil || more {
 		return more, err
-	}
-	if err := r.skip(ctx, c, of); err != nil {
-		return false, err
 	}
 	shards, after, ok := of.cursor.next()
 	if !ok {

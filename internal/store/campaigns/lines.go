@@ -30,11 +30,11 @@ func undecided(columns string) string {
 
 // NextUndecided returns the shard of the next undecided recipient of a campaign after a place, if there is one. If each
 // shard is a lane, a small campaign has no recipients in most lanes, and a caller skips those.
-func (s *Runs) NextUndecided(ctx context.Context, p broadcast.Campaign, after Place) (shard int, found bool, err error) {
+func (s *Runs) NextUndecided(ctx context.Context, c broadcast.Campaign, after Place) (shard int, found bool, err error) {
 	all, err := pg.Collect(ctx, s.db, pgx.RowTo[int], `
 		SELECT shard FROM campaign_recipients
 		WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) AND outcome IS NULL ORDER BY shard, recipient_key, recipient LIMIT 1`,
-		p.Audience, after.Shard, after.Key, after.Recipient)
+		c.Audience, after.Shard, after.Key, after.Recipient)
 	if err != nil || len(all) == 0 {
 		return 0, false, err
 	}

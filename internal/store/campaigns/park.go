@@ -41,16 +41,53 @@ var (
 	allWaitingSQL = waitingOf(` ORDER BY next_at`)
 )
 
-// lockWaiting locks a portion of a campaign's waiting pushes in lanes that one transaction may touch, and reports whether
+// changeWaiting locks and changes waiting pushes of a campaign that is in one of these states: in each group of lanes a
+// portion, in a transaction of its own. waiting selects them. It returns what change has returned, and reports whether
 // there may be more.
-func (s *Runs) lockWaiting(ctx context.Context, tx pgx.Tx, id uuid.UUID, sql string, lanes []push.Lane) (found pushes.LiveRows, more bool, err error) {
-	rows, _ := tx.Query(ctx, pg.InShard(sql, "$3::bigint", lanes...), append([]any{id, campaignPortion}, pg.ShardArg(lanes)...)...)
-	var l pushes.LiveRow
-	_, err = pgx.ForEachRow(rows, []any{&l.Key, &l.ID, &l.SendAt, &l.Plan}, func() error {
-		found.Add(l)
-		return nil
-	})
-	return found, len(found.IDs) == campaignPortion, err
+func changeWaiting[T any](
+	ctx context.Context, s *Runs, id uuid.UUID, states []broadcast.Status, waiting string, change func(ctx context.Context, tx pgx.Tx, found pushes.LiveRows) ([]T, error),
+) (all []T, more bool, err error) {
+	groups, err := s.lanesOf(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	for lanes := range groups {
+		var some []T
+		err = s.step(ctx, id, states, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) (err error) {
+			some = nil
+			rows, _ := tx.Query(ctx, pg.InShard(waiting, "$3::bigint", lanes...), append([]any{id, campaignPortion}, pg.ShardArg(lanes)...)...)
+			var found pushes.LiveRows
+			var l pushes.LiveRow
+			_, err = pgx.ForEachRow(rows, []any{&l.Key, &l.ID, &l.SendAt, &l.Plan}, func() error {
+				found.Add(l)
+				return nil
+			})
+			if err != nil || len(found.IDs) == 0 {
+				return err
+			}
+			more = more || len(found.IDs) == campaignPortion
+			some, err = change(ctx, tx, found)
+			return err
+		})
+		if all = append(all, some...); err != nil {
+			return all, more, err
+		}
+	}
+	return all, more, nil
+}
+
+// collectByWeek runs a statement that changes locked pushes, for the table of each week, and collects its rows.
+func collectByWeek[T any](ctx context.Context, s *Runs, tx pgx.Tx, found pushes.LiveRows, scan pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	weeks := s.db.Layouts.Pushes()
+	for table, at := range pg.ByTable(found.SendAt, weeks.At) {
+		part := found.Some(at)
+		withRows := append([]any{part.Keys, part.SendAt, part.IDs, pg.ShardsOf(part.Keys...)}, args...)
+		rows, _ := tx.Query(ctx, pg.In(s.db.Joining(sql), "{pushes}", table), withRows...)
+		if all, err = pgx.AppendRows(all, rows, scan); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // lanesOf returns the lanes that may have waiting pushes of a campaign, in groups that one transaction may touch. If each
@@ -92,31 +129,14 @@ const unparkSQL = `
 // pausing campaign becomes paused. It reports whether to call it again at once.
 func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error) {
 	held := []broadcast.Status{broadcast.Pausing, broadcast.Paused}
-	all, err := s.lanesOf(ctx, id)
-	if err != nil {
-		return false, err
+	_, more, err = changeWaiting(ctx, s, id, held, unparkedSQL, func(ctx context.Context, tx pgx.Tx, found pushes.LiveRows) ([]struct{}, error) {
+		_, err := tx.Exec(ctx, s.db.Joining(parkSQL), found.Keys, found.SendAt, found.IDs, pg.ShardsOf(found.Keys...))
+		failpoint.Hit(failpoint.CampaignParked)
+		return nil, err
+	})
+	if err != nil || more {
+		return more, err
 	}
-	for lanes := range all {
-		for again := true; again; {
-			again = false
-			err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) (err error) {
-				var found pushes.LiveRows
-				if found, again, err = s.lockWaiting(ctx, tx, id, unparkedSQL, lanes); err != nil || len(found.IDs) == 0 {
-					return err
-				}
-				_, err = tx.Exec(ctx, s.db.Joining(parkSQL), found.Keys, found.SendAt, found.IDs, pg.ShardsOf(found.Keys...))
-				failpoint.Hit(failpoint.CampaignParked)
-				return err
-			})
-			if err != nil {
-				return false, err
-			}
-			if again && !s.db.ByShard() {
-				return true, nil
-			}
-		}
-	}
-	more = false
 	err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at < 'infinity' AND token IS NULL)`, id).Scan(&more)
 		if err == nil && !more && p.Status == broadcast.Pausing {
@@ -135,37 +155,13 @@ type Unparked struct {
 }
 
 // UnparkCampaign unparks some pushes of a campaign that goes on. It reports whether to call it again at once.
-func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked, more bool, err error) {
+func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (due []Unparked, more bool, err error) {
 	goesOn := []broadcast.Status{broadcast.Starting, broadcast.Running}
-	turns, err := s.lanesOf(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
-	for lanes := range turns {
-		var due []Unparked
-		err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
-			due = nil
-			found, full, err := s.lockWaiting(ctx, tx, id, parkedSQL, lanes)
-			if err != nil {
-				return err
-			}
-			more = more || full
-			weeks := s.db.Layouts.Pushes()
-			for table, at := range pg.ByTable(found.SendAt, weeks.At) {
-				part := found.Some(at)
-				rows, _ := tx.Query(ctx, pg.In(s.db.Joining(unparkSQL), "{pushes}", table), part.Keys, part.SendAt, part.IDs, pg.ShardsOf(part.Keys...), id)
-				if due, err = pgx.AppendRows(due, rows, pgx.RowToStructByPos[Unparked]); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if all = append(all, due...); err != nil {
-			return all, more, err
-		}
-	}
-	if more {
-		return all, true, nil
+	due, more, err = changeWaiting(ctx, s, id, goesOn, parkedSQL, func(ctx context.Context, tx pgx.Tx, found pushes.LiveRows) ([]Unparked, error) {
+		return collectByWeek(ctx, s, tx, found, pgx.RowToStructByPos[Unparked], unparkSQL, id)
+	})
+	if err != nil || more {
+		return due, more, err
 	}
 	err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND token IS NULL)`, id).Scan(&more)
@@ -174,7 +170,7 @@ func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked
 		}
 		return err
 	})
-	return all, more, err
+	return due, more, err
 }
 
 var (
@@ -183,35 +179,10 @@ var (
 )
 
 // endSome ends some waiting pushes of a campaign that is in one of these states. waiting selects them, end ends them.
-func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []broadcast.Status, waiting string, end string) (all []booking.Ended, more bool, err error) {
-	turns, err := s.lanesOf(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
-	for lanes := range turns {
-		var ended []booking.Ended
-		err = s.step(ctx, id, states, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
-			ended = nil
-			found, full, err := s.lockWaiting(ctx, tx, id, waiting, lanes)
-			if err != nil {
-				return err
-			}
-			more = more || full
-			weeks := s.db.Layouts.Pushes()
-			for table, at := range pg.ByTable(found.SendAt, weeks.At) {
-				part := found.Some(at)
-				rows, _ := tx.Query(ctx, pg.In(s.db.Joining(end), "{pushes}", table), part.Keys, part.SendAt, part.IDs, pg.ShardsOf(part.Keys...))
-				if ended, err = pgx.AppendRows(ended, rows, attempts.CollectEnded); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if all = append(all, ended...); err != nil {
-			return all, more, err
-		}
-	}
-	return all, more, nil
+func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []broadcast.Status, waiting string, end string) (ended []booking.Ended, more bool, err error) {
+	return changeWaiting(ctx, s, id, states, waiting, func(ctx context.Context, tx pgx.Tx, found pushes.LiveRows) ([]booking.Ended, error) {
+		return collectByWeek(ctx, s, tx, found, attempts.CollectEnded, end)
+	})
 }
 
 // ExpireParked ends some parked pushes of a paused campaign that have expired. It reports whether to call it again at
@@ -228,10 +199,10 @@ func (s *Runs) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []book
 
 // DropUndecided cancels the next undecided recipients, after a place, of a campaign that is being canceled. It returns the
 // place of the last one, and reports whether there may be more after it.
-func (s *Runs) DropUndecided(ctx context.Context, p broadcast.Campaign, shards push.Lane, after Place) (next Place, more bool, err error) {
-	err = s.step(ctx, p.ID, []broadcast.Status{broadcast.Canceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+func (s *Runs) DropUndecided(ctx context.Context, c broadcast.Campaign, shards push.Lane, after Place) (next Place, more bool, err error) {
+	err = s.step(ctx, c.ID, []broadcast.Status{broadcast.Canceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 		next, more = after, false
-		rows, _ := tx.Query(ctx, pg.InShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, p.Audience, shards.First, shards.Last,
+		rows, _ := tx.Query(ctx, pg.InShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, c.Audience, shards.First, shards.Last,
 			after.Shard, after.Key, after.Recipient, 5*campaignPortion)
 		var (
 			keys       []int64
@@ -251,11 +222,11 @@ func (s *Runs) DropUndecided(ctx context.Context, p broadcast.Campaign, shards p
 			UPDATE campaign_recipients r SET outcome = 'canceled', reason = '`+booking.CampaignCanceledReason+`', decided_at = statement_timestamp()
 			FROM unnest($3::bigint[], $4::text[]) AS n (recipient_key, recipient)
 			WHERE r.shard = ANY ($2::smallint[]) AND r.audience_id = $1 AND r.shard = (n.recipient_key & 255)::smallint
-				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), p.Audience, pg.ShardsOf(keys...), keys, recipients)
+				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), c.Audience, pg.ShardsOf(keys...), keys, recipients)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, countedSQL, p.ID, 0, 0, 0, 0, 0, len(keys))
+		_, err = tx.Exec(ctx, countedSQL, c.ID, 0, 0, 0, 0, 0, len(keys))
 		return err
 	})
 	return next, more, err
