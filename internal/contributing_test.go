@@ -39,3 +39,22 @@ func TestContributing_Walks(t *testing.T) {
 		}
 	}
 }
+
+// TestContributing_Field: a field of a push that is shown everywhere costs six files. An existing one is in each of them.
+func TestContributing_Field(t *testing.T) {
+	page, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "\n## Add a field\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	files := regexp.MustCompile("(?m)^[0-9]+\\. `([^`]+)`").FindAllStringSubmatch(section, -1)
+	if len(files) != 6 {
+		t.Errorf("the walk has %d steps, want 6", len(files))
+	}
+	for _, f := range files {
+		if text, err := os.ReadFile("../" + f[1]); err != nil || !strings.Contains(strings.ToLower(string(text)), "category") {
+			t.Errorf("%s does not have the field category, %v", f[1], err)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (b *bundle) decider() *booking.Decider {
 // push returns a push to a recipient, in after noon.
 func (b *bundle) push(recipient string, in time.Duration) push.Push {
 	at := noon.Add(in)
-	return push.Push{ID: uuid.New(), Tenant: b.tenant, Recipient: recipient, RequestedSendAt: at, SendAt: at, TTL: time.Hour}
+	return push.Push{Content: push.Content{Recipient: recipient}, ID: uuid.New(), Tenant: b.tenant, RequestedSendAt: at, SendAt: at, TTL: time.Hour}
 }
 
 // hold books existing pushes.

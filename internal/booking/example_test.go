@@ -16,7 +16,9 @@ import (
 func ExampleDecider_Book() {
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	decider := booking.NewDecider(booking.Snapshot{Now: noon, Views: views{}})
-	newPush := func() push.Push { return push.Push{ID: uuid.New(), Recipient: "anna", SendAt: noon} }
+	newPush := func() push.Push {
+		return push.Push{Content: push.Content{Recipient: "anna"}, ID: uuid.New(), SendAt: noon}
+	}
 
 	decisions := decider.Book(booking.Order{
 		Policy: quota.Policy{{Name: "per-minute", Limit: 1, Window: time.Minute}},
@@ -43,7 +45,7 @@ func ExampleDecider_Book() {
 func ExampleClaimState_Decide() {
 	noon := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	state := booking.ClaimState{
-		Due:   push.Push{ID: uuid.New(), Recipient: "anna", NextAt: noon, ExpiresAt: noon.Add(time.Hour)},
+		Due:   push.Push{Content: push.Content{Recipient: "anna"}, ID: uuid.New(), NextAt: noon, ExpiresAt: noon.Add(time.Hour)},
 		Sends: []quota.Booking{{At: noon.Add(-40 * time.Second)}},
 	}
 	c := state.Decide(booking.ClaimOrder{Policy: quota.Policy{{Name: "per-minute", Limit: 1, Window: time.Minute}}, Lease: time.Minute}, noon)

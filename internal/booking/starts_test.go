@@ -49,7 +49,7 @@ func crowds(t *rapid.T) (x crowd, from time.Time) {
 		}
 		behind := time.Duration(rapid.IntRange(0, 7200).Draw(t, "behind")) * time.Second
 		at := from.Add(behind)
-		d := booking.Draft{Push: push.Push{ID: uuid.New(), Tenant: tenant, Recipient: fmt.Sprint(i), Channel: kind.Channel, Category: kind.Category, RequestedSendAt: at, SendAt: at}}
+		d := booking.Draft{Push: push.Push{Content: push.Content{Recipient: fmt.Sprint(i), Channel: kind.Channel, Category: kind.Category}, ID: uuid.New(), Tenant: tenant, RequestedSendAt: at, SendAt: at}}
 		if d.Last = latest; deferred {
 			d.Latest = latest
 		}

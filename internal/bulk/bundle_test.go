@@ -64,7 +64,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 // submit books a push for a recipient at a time after b.at.
 func (b *bundle) submit(t *testing.T, recipient string, after time.Duration) uuid.UUID {
 	t.Helper()
-	res, err := b.pushes.Submit(t.Context(), b.tenant, schedule.Request{Recipient: recipient, SendAt: b.at.Add(after), Message: []byte(`{"title": "Hi"}`)}, schedule.Options{})
+	res, err := b.pushes.Submit(t.Context(), b.tenant, schedule.Request{Content: push.Content{Recipient: recipient, Message: []byte(`{"title": "Hi"}`)}, SendAt: b.at.Add(after)}, schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (b *bundle) books(t *testing.T, n int, each func(int) (recipient string, af
 		o := booking.Order{Policy: quota.Policy(nil), Now: time.Now()}
 		for i := from; i < min(n, from+1000); i++ {
 			recipient, after := each(i)
-			p := push.Push{Tenant: b.tenant, Recipient: recipient, Channel: "sms", SendAt: b.at.Add(after), Message: []byte(`{}`), TTL: time.Hour}
+			p := push.Push{Content: push.Content{Recipient: recipient, Channel: "sms", Message: []byte(`{}`)}, Tenant: b.tenant, SendAt: b.at.Add(after), TTL: time.Hour}
 			p.ID, p.RequestedSendAt = push.NewID(p.SendAt, push.RecipientKey(p.Tenant, p.Recipient)), p.SendAt
 			ids, o.Drafts = append(ids, p.ID), append(o.Drafts, booking.Draft{Push: p})
 		}

@@ -40,10 +40,10 @@ func TestRunner_Filters(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			names := map[string]uuid.UUID{}
 			for _, p := range []push.Push{
-				{Recipient: "a", Channel: "email", Category: "news", SendAt: b.at},
-				{Recipient: "b", Channel: "sms", Category: "news", Campaign: sale, SendAt: b.at.Add(time.Hour)},
-				{Recipient: "c", Channel: "sms", SendAt: b.at.Add(2 * time.Hour)},
-				{Recipient: "d", Channel: "email", Campaign: sale, SendAt: b.at.Add(40 * 24 * time.Hour)},
+				{Content: push.Content{Recipient: "a", Channel: "email", Category: "news"}, SendAt: b.at},
+				{Content: push.Content{Recipient: "b", Channel: "sms", Category: "news"}, Campaign: sale, SendAt: b.at.Add(time.Hour)},
+				{Content: push.Content{Recipient: "c", Channel: "sms"}, SendAt: b.at.Add(2 * time.Hour)},
+				{Content: push.Content{Recipient: "d", Channel: "email"}, Campaign: sale, SendAt: b.at.Add(40 * 24 * time.Hour)},
 			} {
 				p.Tenant, p.Message, p.TTL, p.RequestedSendAt = b.tenant, []byte(`{}`), time.Hour, p.SendAt
 				p.ID = push.NewID(p.SendAt, push.RecipientKey(p.Tenant, p.Recipient))

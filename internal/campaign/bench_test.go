@@ -30,7 +30,7 @@ func BenchmarkSimulate(b *testing.B) {
 			audience = append(audience, broadcast.AudienceLine{Recipient: who})
 			for n := range 3 {
 				apart := time.Duration(1+i%3) * 25 * time.Minute
-				held = append(held, push.Push{Tenant: tenant, Recipient: who, Channel: "sms", Campaign: other.ID, SendAt: at.Add(apart * time.Duration(n))})
+				held = append(held, push.Push{Content: push.Content{Recipient: who, Channel: "sms"}, Tenant: tenant, Campaign: other.ID, SendAt: at.Add(apart * time.Duration(n))})
 			}
 		}
 		s.holds(b, held...)

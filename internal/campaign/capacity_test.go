@@ -24,7 +24,7 @@ func (b *bundle) crowd(t tester, recipients int, at time.Time) broadcast.Campaig
 		name := fmt.Sprintf("user-%d", i)
 		lines = append(lines, broadcast.AudienceLine{Recipient: name})
 		if i%3 == 0 {
-			held = append(held, push.Push{Tenant: tenant, Recipient: name, Channel: "sms", SendAt: at})
+			held = append(held, push.Push{Content: push.Content{Recipient: name, Channel: "sms"}, Tenant: tenant, SendAt: at})
 		}
 	}
 	b.holds(t, held...)

@@ -56,9 +56,8 @@ func (p *Planner) Plan(line broadcast.AudienceLine, of booking.Standing, attribu
 	var sentAt time.Time // zero: the message does not use it
 	c := &p.campaign
 	r := schedule.Request{
-		Recipient: line.Recipient, Channel: c.Channel, Category: c.Category, To: line.To, Metadata: c.Metadata,
-		SendAt: c.SendAt, LocalTime: c.LocalTime, TimeZone: c.TimeZone, Behind: Offset(line.Recipient, c.Spread),
-		TTL: c.ExpiresAfter, Defer: c.OnConflict == "defer", Latest: c.Latest, Now: p.now,
+		Content: push.Content{Recipient: line.Recipient, Channel: c.Channel, Category: c.Category, To: line.To, Metadata: c.Metadata},
+		SendAt:  c.SendAt, LocalTime: c.LocalTime, TimeZone: c.TimeZone, Behind: Offset(line.Recipient, c.Spread), TTL: c.ExpiresAfter, Defer: c.OnConflict == "defer", Latest: c.Latest, Now: p.now,
 	}
 	if r.Message, err = p.message.Render(variables, func() time.Time {
 		sentAt = p.pushes.SentAt(r, of)

@@ -112,8 +112,8 @@ func (x *random) books(t *rapid.T, tenant uuid.UUID, who string, around time.Tim
 	for range rapid.IntRange(0, 5).Draw(t, "held") {
 		kind := policytest.Kinds().Draw(t, "kind of booking")
 		p := push.Push{
-			Tenant: tenant, Recipient: who, Channel: kind.Channel, Category: kind.Category,
-			SendAt: around.Add(time.Duration(rapid.IntRange(-3000, 3000).Draw(t, "minutes")) * time.Minute).Truncate(time.Second),
+			Content: push.Content{Recipient: who, Channel: kind.Channel, Category: kind.Category},
+			Tenant:  tenant, SendAt: around.Add(time.Duration(rapid.IntRange(-3000, 3000).Draw(t, "minutes")) * time.Minute).Truncate(time.Second),
 		}
 		if rapid.Bool().Draw(t, "of a campaign") {
 			p.Campaign = rapid.SampledFrom(slices.SortedFunc(maps.Keys(x.others), func(a, b uuid.UUID) int { return cmp.Compare(x.others[a], x.others[b]) })).Draw(t, "which")

@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/loop"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -113,7 +114,7 @@ func (b *running) submits(t testing.TB, while func()) time.Duration {
 			}
 			each.Go(func() {
 				began := time.Now()
-				_, err := service.Submit(t.Context(), tenant, schedule.Request{Recipient: fmt.Sprint("single-", n), Channel: "log", Message: []byte(`{}`), SendAt: time.Now().Add(time.Hour)}, schedule.Options{})
+				_, err := service.Submit(t.Context(), tenant, schedule.Request{Content: push.Content{Recipient: fmt.Sprint("single-", n), Channel: "log", Message: []byte(`{}`)}, SendAt: time.Now().Add(time.Hour)}, schedule.Options{})
 				if err != nil {
 					t.Error(err)
 				}

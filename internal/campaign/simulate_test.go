@@ -64,7 +64,7 @@ func TestSimulate_Now(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour})
 	tenant := b.newTenant(t)
-	b.holds(t, push.Push{Tenant: tenant, Recipient: "bert", Channel: "sms", SendAt: time.Now().Add(time.Hour).Truncate(time.Second)})
+	b.holds(t, push.Push{Content: push.Content{Recipient: "bert", Channel: "sms"}, Tenant: tenant, SendAt: time.Now().Add(time.Hour).Truncate(time.Second)})
 	b.parse = shown{"name"}
 	b.drafted(t, broadcast.Campaign{Tenant: tenant})
 	c := b.drafted(t, broadcast.Campaign{Tenant: tenant}, broadcast.AudienceLine{Recipient: "anna"}, broadcast.AudienceLine{Recipient: "bert"}, broadcast.AudienceLine{Recipient: "carl"})
@@ -92,7 +92,7 @@ func TestSimulate_Crowd(t *testing.T) {
 	tenant, at := b.newTenant(t), time.Now().Add(48*time.Hour).Truncate(time.Hour)
 	var held []push.Push
 	for i := range 1500 {
-		held = append(held, push.Push{Tenant: tenant, Recipient: "anna", Channel: "sms", SendAt: at.Add(time.Duration(-3*i-1) * time.Second)})
+		held = append(held, push.Push{Content: push.Content{Recipient: "anna", Channel: "sms"}, Tenant: tenant, SendAt: at.Add(time.Duration(-3*i-1) * time.Second)})
 	}
 	b.holds(t, held...)
 	c := b.drafted(t, broadcast.Campaign{Tenant: tenant, SendAt: at, OnConflict: "defer"}, broadcast.AudienceLine{Recipient: "anna"}, broadcast.AudienceLine{Recipient: "bert"})

@@ -117,9 +117,9 @@ func TestChannels_UnfitPush(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			c, requests := s.start(t, row{name: "200", behavior: answers(200, "")}, testConnection(0))
 			for _, p := range []push.Push{
-				{To: "../" + markTo + "\r\nX: y", Message: json.RawMessage(`{"body":"x"}`)},
-				{To: s.to, Message: json.RawMessage(`{"` + markMessage)},
-				{To: s.to},
+				{Content: push.Content{To: "../" + markTo + "\r\nX: y", Message: json.RawMessage(`{"body":"x"}`)}},
+				{Content: push.Content{To: s.to, Message: json.RawMessage(`{"` + markMessage)}},
+				{Content: push.Content{To: s.to}},
 			} {
 				got := c.Send(t.Context(), p, 1)
 				if got.Outcome != push.Refused || !got.Final || !strings.HasPrefix(got.Error, "not sent: ") {

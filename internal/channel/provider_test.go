@@ -37,14 +37,8 @@ func marks() []string {
 
 func testPush() push.Push {
 	return push.Push{
-		ID:        uuid.MustParse("01900000-0000-7000-8000-000000000042"),
-		Recipient: markRecipient,
-		Channel:   "push",
-		Category:  "marketing",
-		To:        markTo,
-		Message:   json.RawMessage(`{"title":"` + markMessage + `","body":"` + markMessage + `"}`),
-		Metadata:  json.RawMessage(`{"campaign":"` + markMetadata + `"}`),
-		SendAt:    time.Date(2026, 12, 1, 9, 0, 0, 0, time.FixedZone("", 3600)),
+		Content: push.Content{Recipient: markRecipient, Channel: "push", Category: "marketing", To: markTo, Message: json.RawMessage(`{"title":"` + markMessage + `","body":"` + markMessage + `"}`), Metadata: json.RawMessage(`{"campaign":"` + markMetadata + `"}`)},
+		ID:      uuid.MustParse("01900000-0000-7000-8000-000000000042"), SendAt: time.Date(2026, 12, 1, 9, 0, 0, 0, time.FixedZone("", 3600)),
 	}
 }
 

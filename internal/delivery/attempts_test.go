@@ -74,7 +74,7 @@ func (s *scripted) Finish(_ context.Context, f booking.Finish) (bool, error) {
 
 // claimed returns a claim of a push that expires in an hour.
 func claimed() booking.Claim {
-	return booking.Claim{Outcome: booking.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
+	return booking.Claim{Outcome: booking.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{Content: push.Content{Channel: "log"}, ID: uuid.New(), ExpiresAt: time.Now().Add(time.Hour)}}
 }
 
 // handle makes the worker send due pushes, and waits for the attempts.

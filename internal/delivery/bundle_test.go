@@ -195,8 +195,8 @@ func (b *bundle) bookAll(t testing.TB, channel string, at time.Time, recipients 
 	var o booking.Order
 	for _, r := range recipients {
 		o.Drafts = append(o.Drafts, booking.Draft{Push: push.Push{
-			ID: push.NewID(at, push.RecipientKey(b.tenant, r)), Tenant: b.tenant, Recipient: r, Channel: channel,
-			Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour,
+			Content: push.Content{Recipient: r, Channel: channel, Message: json.RawMessage(`{}`)},
+			ID:      push.NewID(at, push.RecipientKey(b.tenant, r)), Tenant: b.tenant, RequestedSendAt: at, SendAt: at, TTL: time.Hour,
 		}})
 	}
 	decisions, err := b.store.Book(t.Context(), o)

@@ -298,7 +298,7 @@ func TestWorkers_QueuedPushExpires(t *testing.T) {
 	f.due(t, "sms", "first")
 	eventually(t, "the first has the only send time of the hour", func() bool { return len(f.sms.all()) == 1 })
 	at := thisSecond().Add(-time.Second)
-	p := push.Push{ID: push.NewID(at, push.RecipientKey(f.tenant, "late")), Tenant: f.tenant, Recipient: "late", Channel: "sms", Message: []byte(`{}`), SendAt: at}
+	p := push.Push{Content: push.Content{Recipient: "late", Channel: "sms", Message: []byte(`{}`)}, ID: push.NewID(at, push.RecipientKey(f.tenant, "late")), Tenant: f.tenant, SendAt: at}
 	p.RequestedSendAt, p.ExpiresAt = p.SendAt, time.Now().Add(time.Second)
 	if _, err := f.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}}); err != nil {
 		t.Fatal(err)

@@ -194,7 +194,7 @@ func (w *world) book(recipient string, at time.Time) {
 	for i := range id {
 		id[i] = byte(w.Uint32())
 	}
-	p := push.Push{ID: id, Recipient: recipient, Channel: w.names[w.IntN(len(w.names))], SendAt: at, NextAt: at, ExpiresAt: at.Add(time.Hour), Status: push.Scheduled}
+	p := push.Push{Content: push.Content{Recipient: recipient, Channel: w.names[w.IntN(len(w.names))]}, ID: id, SendAt: at, NextAt: at, ExpiresAt: at.Add(time.Hour), Status: push.Scheduled}
 	w.pushes = append(w.pushes, &modelPush{Push: p, key: push.RecipientKey(p.Tenant, recipient), waits: true})
 }
 

@@ -94,8 +94,8 @@ func (b *bundle) book(tenant uuid.UUID, recipient string) push.Push {
 	b.t.Helper()
 	now := time.Now().UTC().Truncate(time.Second)
 	v, err := b.Book(b.t.Context(), booking.Order{Drafts: []booking.Draft{{Push: push.Push{
-		ID: push.NewID(now, push.RecipientKey(tenant, recipient)), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`),
-		SendAt: now, RequestedSendAt: now, TTL: time.Hour,
+		Content: push.Content{Recipient: recipient, Channel: "log", Message: json.RawMessage(`{}`)},
+		ID:      push.NewID(now, push.RecipientKey(tenant, recipient)), Tenant: tenant, SendAt: now, RequestedSendAt: now, TTL: time.Hour,
 	}}}})
 	if err != nil || v[0].Outcome != booking.Booked {
 		b.t.Fatalf("%+v, %v", v, err)

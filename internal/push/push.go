@@ -10,14 +10,9 @@ import (
 // Push is one message for one recipient through one channel at one send time. All times are UTC; promised times
 // (RequestedSendAt, SendAt) are whole seconds.
 type Push struct {
-	ID        uuid.UUID
-	Tenant    uuid.UUID
-	Recipient string // the tenant's own opaque id, 1–128 printable bytes
-	Channel   string
-	Category  string
-	To        string          // the address, if the channel needs one
-	Message   json.RawMessage // a JSON object, passed to the provider unchanged
-	Metadata  json.RawMessage // a JSON object, or nil
+	ID     uuid.UUID
+	Tenant uuid.UUID
+	Content
 	Rendering json.RawMessage // renders the message at the time of sending, if it contains that time; else nil
 
 	RequestedSendAt time.Time     // the requested time, rounded up to a second
@@ -44,6 +39,16 @@ type Push struct {
 	UpdatedAt       time.Time
 
 	Sends []Send // oldest first; set only if a single push is read
+}
+
+// Content is the part of a push that its caller chooses and that does not change. A request has the same.
+type Content struct {
+	Recipient string // the tenant's own opaque id, 1–128 printable bytes
+	Channel   string
+	Category  string
+	To        string          // the address, if the channel needs one
+	Message   json.RawMessage // a JSON object, passed to the provider unchanged
+	Metadata  json.RawMessage // a JSON object, or nil
 }
 
 // Hold is the reason why a due push was not sent.

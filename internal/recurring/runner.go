@@ -230,8 +230,8 @@ func latest(o *recurrence.Occurrence) bool {
 func requestOf(o *recurrence.Occurrence) schedule.Request {
 	p, now := &o.Schedule.Pattern, o.At.Add(o.Late)
 	r := schedule.Request{
-		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Template: p.Template, Variables: p.Variables, Metadata: p.Metadata,
-		Defer: p.OnConflict == "defer", Latest: p.Latest, ExpiresAt: p.ExpiresAt, Now: now,
+		Content:  push.Content{Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Metadata: p.Metadata},
+		Template: p.Template, Variables: p.Variables, Defer: p.OnConflict == "defer", Latest: p.Latest, ExpiresAt: p.ExpiresAt, Now: now,
 	}
 	from := now
 	if o.Late <= prompt {

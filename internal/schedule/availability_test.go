@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -24,7 +25,7 @@ func TestService_AvailabilityInParts(t *testing.T) {
 	b := newServers(t).open(t, policy)
 	from, members := began.Add(time.Hour), make([]schedule.Member, bookings)
 	for i := range members {
-		members[i].Request = schedule.Request{Recipient: "anna", Message: json.RawMessage(`{}`), SendAt: from.Add(time.Duration(i+1) * time.Minute)}
+		members[i].Request = schedule.Request{Content: push.Content{Recipient: "anna", Message: json.RawMessage(`{}`)}, SendAt: from.Add(time.Duration(i+1) * time.Minute)}
 	}
 	if err := b.SubmitBatch(t.Context(), b.tenant, members, true, schedule.Options{}); err != nil {
 		t.Fatal(err)

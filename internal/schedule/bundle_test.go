@@ -180,7 +180,7 @@ func (s *metrics) of(what string) int {
 
 // request returns a request for a push to anna at a time after began.
 func request(in time.Duration) schedule.Request {
-	return schedule.Request{Recipient: "anna", Message: json.RawMessage(`{"title":"hello"}`), SendAt: began.Add(in)}
+	return schedule.Request{Content: push.Content{Recipient: "anna", Message: json.RawMessage(`{"title":"hello"}`)}, SendAt: began.Add(in)}
 }
 
 // submit submits a push that must be accepted.

@@ -21,7 +21,7 @@ import (
 var tomorrow = began.Truncate(24 * time.Hour).Add(36 * time.Hour)
 
 func to(recipient string, at time.Time) schedule.Request {
-	return schedule.Request{Recipient: recipient, Message: json.RawMessage(`{}`), SendAt: at}
+	return schedule.Request{Content: push.Content{Recipient: recipient, Message: json.RawMessage(`{}`)}, SendAt: at}
 }
 
 func pendingCap(n int) push.OwnCaps    { return push.OwnCaps{PendingPushes: &n} }

@@ -223,7 +223,7 @@ func (m *model) readBack(t *rapid.T) {
 		t.Fatalf("%v at %s: %+v, %v", m, at.Sub(began), d, err)
 	}
 	m.wantUsage(t, at, usage)
-	refusal, err := m.bundle(t).Check(t.Context(), m.tenant, schedule.Request{Recipient: "anna", SendAt: at})
+	refusal, err := m.bundle(t).Check(t.Context(), m.tenant, schedule.Request{Content: push.Content{Recipient: "anna"}, SendAt: at})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,8 @@ func (m *termsModel) service(t *rapid.T) *schedule.Service {
 func (m *termsModel) ask(t *rapid.T) schedule.Request {
 	m.Kind = policytest.Kinds().Draw(t, "kind")
 	return schedule.Request{
-		Recipient: "anna", Channel: m.Kind.Channel, Category: m.Kind.Category, Message: json.RawMessage(`{"title":"hello"}`), SendAt: m.Moments().Draw(t, "at"),
+		Content: push.Content{Recipient: "anna", Channel: m.Kind.Channel, Category: m.Kind.Category, Message: json.RawMessage(`{"title":"hello"}`)},
+		SendAt:  m.Moments().Draw(t, "at"),
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 
 // Request is a caller's request for one push. Its form was already checked.
 type Request struct {
-	Recipient, Channel, Category, To string
-	Message, Metadata                json.RawMessage
+	push.Content
 
 	// Template marks the strings of the message as Liquid templates. They can use Variables, a JSON object or nil, and
 	// the attributes of the recipient.
@@ -74,10 +73,8 @@ func (pl *Planner) planFor(
 ) (d booking.Draft, err error) {
 	now := pl.clock(&r)
 	var bad invalid.FieldErrors
-	p := push.Push{
-		Tenant: tenant, Recipient: r.Recipient, Channel: pl.channel(r.Channel, &bad), Category: r.Category, To: r.To,
-		Message: r.Message, Metadata: r.Metadata, ExpiresAt: r.ExpiresAt,
-	}
+	p := push.Push{Tenant: tenant, Content: r.Content, ExpiresAt: r.ExpiresAt}
+	p.Channel = pl.channel(r.Channel, &bad)
 	var noAddress invalid.FieldErrors // faults that disappear if the recipient has an address
 	if check != nil {
 		faults := check(p.Channel, p.To, p.Message)

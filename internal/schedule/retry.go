@@ -83,7 +83,7 @@ func (s *Service) retried(ctx context.Context, tenant uuid.UUID, latest *push.Pu
 // retry books the retry.
 func (s *Service) retry(ctx context.Context, tenant uuid.UUID, before retries, r Request, o Options) (Result, error) {
 	old := &before.push
-	r.Recipient, r.Channel, r.Category, r.To, r.Message, r.Metadata = old.Recipient, old.Channel, old.Category, old.To, old.Message, old.Metadata
+	r.Content = old.Content
 	if err := s.keepExpiry(ctx, old, &r); err != nil {
 		return Result{}, fmt.Errorf("retry: %w", err)
 	}

@@ -127,7 +127,7 @@ var all = lanes(push.Lanes(1))
 
 // request returns a request for a push to anna at a time after began.
 func request(in time.Duration) schedule.Request {
-	return schedule.Request{Recipient: "anna", Message: json.RawMessage(`{"title":"hello"}`), SendAt: began.Add(in)}
+	return schedule.Request{Content: push.Content{Recipient: "anna", Message: json.RawMessage(`{"title":"hello"}`)}, SendAt: began.Add(in)}
 }
 
 // submit submits a push that must be accepted.

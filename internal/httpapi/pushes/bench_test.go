@@ -61,7 +61,7 @@ func BenchmarkRequestHash(b *testing.B) {
 
 // BenchmarkAnswerPush shows and writes the answer to a submit.
 func BenchmarkAnswerPush(b *testing.B) {
-	result := schedule.Result{Push: push.Push{Message: json.RawMessage(`{"title":"Sale","body":"Everything must go."}`), Recipient: "user-42"}}
+	result := schedule.Result{Push: push.Push{Content: push.Content{Message: json.RawMessage(`{"title":"Sale","body":"Everything must go."}`), Recipient: "user-42"}}}
 	text := make([]byte, 0, 4*usualPush)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -171,11 +171,8 @@ func viewOf(p push.Push) *pushView {
 // examplePush shows a push in one of its states.
 func examplePush(status push.Status) *pushView {
 	p := push.Push{
-		ID: uuid.MustParse(rest.ExampleID), Status: status, Recipient: "user-42", Channel: "push", Category: "marketing", To: "+4512345678",
-		Message:  json.RawMessage(`{"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}`),
-		Metadata: json.RawMessage(`{"campaign": "x"}`),
-		SendAt:   rest.ExampleTime(0), RequestedSendAt: rest.ExampleTime(0), NextAt: rest.ExampleTime(0), ExpiresAt: rest.ExampleTime(4 * time.Hour),
-		CreatedAt: rest.ExampleTime(-24 * time.Hour), UpdatedAt: rest.ExampleTime(-24 * time.Hour), RequestID: "0193a1df-f1c2-7d10-8a4e-5b7c9d2e4f60",
+		Content: push.Content{Recipient: "user-42", Channel: "push", Category: "marketing", To: "+4512345678", Message: json.RawMessage(`{"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}`), Metadata: json.RawMessage(`{"campaign": "x"}`)},
+		ID:      uuid.MustParse(rest.ExampleID), Status: status, SendAt: rest.ExampleTime(0), RequestedSendAt: rest.ExampleTime(0), NextAt: rest.ExampleTime(0), ExpiresAt: rest.ExampleTime(4 * time.Hour), CreatedAt: rest.ExampleTime(-24 * time.Hour), UpdatedAt: rest.ExampleTime(-24 * time.Hour), RequestID: "0193a1df-f1c2-7d10-8a4e-5b7c9d2e4f60",
 	}
 	if status == push.Sent {
 		p.Attempts, p.UpdatedAt = 1, rest.ExampleTime(1200*time.Millisecond)

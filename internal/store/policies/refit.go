@@ -131,7 +131,7 @@ func (s *Store) Refit(ctx context.Context, op *booking.Refitting, recipient stri
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		done = booking.Refitted{}
 		now := time.Now()
-		o := booking.Order{Policy: file, Now: now, Drafts: []booking.Draft{{Push: push.Push{Tenant: op.Tenant, Recipient: recipient, SendAt: now}, Show: true}}}
+		o := booking.Order{Policy: file, Now: now, Drafts: []booking.Draft{{Push: push.Push{Content: push.Content{Recipient: recipient}, Tenant: op.Tenant, SendAt: now}, Show: true}}}
 		r := s.pushes.NewBookingRead([]booking.Order{o}, false, 0)
 		snapshot, err := r.Snapshot(ctx, s.pushes, c, s.db.Locking(false), false)
 		if err != nil {

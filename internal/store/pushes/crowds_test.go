@@ -79,8 +79,11 @@ func TestCrowd_EveryChange(t *testing.T) {
 	if n := used(b.Store); n != 4006 {
 		t.Errorf("one expired: %d are used, want 4006", n)
 	}
-	p := push.Push{ID: storetest.Ask[uuid.UUID](t, b.DB, `UPDATE pushes SET send_at = date_trunc('second', now()), next_at = now() WHERE id = (
-		SELECT id FROM pushes WHERE status = 'scheduled' AND send_at < $1 ORDER BY send_at LIMIT 1) RETURNING id`, storetest.Began.Add(2*time.Hour)), Tenant: b.TenantID, Recipient: "anna"}
+	p := push.Push{
+		Content: push.Content{Recipient: "anna"},
+		ID: storetest.Ask[uuid.UUID](t, b.DB, `UPDATE pushes SET send_at = date_trunc('second', now()), next_at = now() WHERE id = (
+		SELECT id FROM pushes WHERE status = 'scheduled' AND send_at < $1 ORDER BY send_at LIMIT 1) RETURNING id`, storetest.Began.Add(2*time.Hour)), Tenant: b.TenantID,
+	}
 	b.Exec(t, `UPDATE crowds SET version = gen_random_uuid()`) // because of the rows forged just now
 	used(b.Store)
 	before := used(b.Store)

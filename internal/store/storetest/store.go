@@ -60,8 +60,8 @@ var Began = time.Now().UTC().Truncate(time.Second)
 func Draft(tenant uuid.UUID, recipient string, in time.Duration) booking.Draft {
 	at := Began.Add(in)
 	return booking.Draft{Push: push.Push{
-		ID: push.NewID(at, push.RecipientKey(tenant, recipient)), Tenant: tenant, Recipient: recipient, Channel: "log", Message: json.RawMessage(`{"title":"hello"}`),
-		RequestedSendAt: at, SendAt: at, TTL: 24 * time.Hour,
+		Content: push.Content{Recipient: recipient, Channel: "log", Message: json.RawMessage(`{"title":"hello"}`)},
+		ID:      push.NewID(at, push.RecipientKey(tenant, recipient)), Tenant: tenant, RequestedSendAt: at, SendAt: at, TTL: 24 * time.Hour,
 	}}
 }
 
