@@ -144,12 +144,13 @@ func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func
 
 // snapshot calls read in a transaction that is limited to the time of a chunk, or not limited if patient.
 func (p *AuditPass) snapshot(ctx context.Context, patient bool, read func(ctx context.Context, tx pgx.Tx) error) error {
-	limit := chunkTime + 2*p.planning
+	most := cmp.Or(p.limit, chunkTime)
+	limit := most + 2*p.planning
 	if patient {
 		limit = 0
 	} else {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 10*chunkTime) // in case the connection does not answer
+		ctx, cancel = context.WithTimeout(ctx, 10*most) // in case the connection does not answer
 		defer cancel()
 	}
 	return pgx.BeginTxFunc(ctx, p.store.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {

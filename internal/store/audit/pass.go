@@ -36,6 +36,7 @@ type AuditPass struct {
 	reach    *time.Duration // longest reach of all policies, past ones included; nil: not read yet
 	planning time.Duration  // planning time of a chunk; 0: no chunk was read yet
 	patient  bool           // the next chunk has no time limit
+	limit    time.Duration  // of a chunk's snapshot, for tests; 0: chunkTime
 }
 
 const (
