@@ -3,11 +3,15 @@ package queue_test
 import (
 	"context"
 	"fmt"
-	"slices"
+	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
@@ -35,56 +39,115 @@ func TestServe_Polls(t *testing.T) {
 // less than proportionally more scripts. Yet a wake-up is found no later.
 func TestServe_PollsOfFleet(t *testing.T) {
 	t.Parallel()
-	var why string
-	for range 5 { // other programs on the machine can delay one of the fleets
-		if why = comparedFleets(t); why == "" {
-			return
-		}
-		t.Log(why)
+	scripts, waits := map[int]int{}, map[int]time.Duration{}
+	for _, workers := range []int{1, 4, 10} {
+		synctest.Test(t, func(t *testing.T) {
+			idle := &idleRedis{}
+			q := queue.New(idle.client(t), 1, nil)
+			for range workers {
+				serveAmong(t, func() int { return workers }, q, func(context.Context, push.WakeUp) error { return nil })
+			}
+			time.Sleep(time.Minute)
+			scripts[workers], waits[workers] = idle.scripts(), idle.wait()
+		})
 	}
-	t.Error(why)
+	t.Logf("scripts in a minute: %v; from the arming to the next poll, in the mean: %v", scripts, waits)
+	if scripts[4] > 3*scripts[1] || scripts[10] > 5*scripts[1] || scripts[10] < scripts[1] {
+		t.Errorf("1, 4 and 10 workers run %d, %d and %d scripts a minute", scripts[1], scripts[4], scripts[10])
+	}
+	if waits[4] > waits[1] || waits[10] > waits[1] {
+		t.Errorf("a wake-up waits for %s with one worker, %s with four and %s with ten", waits[1], waits[4], waits[10])
+	}
 }
 
-// comparedFleets compares fleets of 1, 4 and 10 workers, and returns what is wrong, or "".
-func comparedFleets(t *testing.T) string {
-	scripts, delays := map[int]float64{}, map[int]time.Duration{} // these are medians
-	for _, workers := range []int{1, 4, 10} {
-		rdb := client(t, testenv.OwnRedis(t).URL)
-		q := queue.New(rdb, 1, nil)
-		handled := make(chan struct{}, 1)
-		var stops []func()
-		for range workers {
-			stops = append(stops, serveAmong(t, func() int { return workers }, q, func(context.Context, push.WakeUp) error {
-				handled <- struct{}{}
-				return nil
-			}))
+// idleRedis answers, on the clock of a bubble, as a Redis without wake-ups. It records the polls of asynq's servers.
+type idleRedis struct {
+	mu        sync.Mutex
+	pending   []time.Time // polls for pending wake-ups
+	scheduled int         // polls for scheduled ones and retries
+}
+
+func (r *idleRedis) client(t *testing.T) redisclient.Client {
+	t.Helper()
+	rdb := redisclient.Open(redisclient.Options{Addrs: []string{"127.0.0.1:1"}})
+	rdb.(redis.UniversalClient).AddHook(r)
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// DialHook refuses the connection for SUBSCRIBE, which asynq tries again.
+func (*idleRedis) DialHook(redis.DialHook) redis.DialHook {
+	return func(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+}
+
+func (r *idleRedis) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error { return r.answer(cmd) }
+}
+
+func (r *idleRedis) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(_ context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			_ = r.answer(cmd)
 		}
-		testenv.Until(t, 10*time.Millisecond, "all have begun", func() bool { return begun(t, rdb) == workers })
-		before, began := calls(t, rdb, "evalsha"), time.Now()
-		time.Sleep(1500 * time.Millisecond)
-		scripts[workers] = float64(calls(t, rdb, "evalsha")-before) / time.Since(began).Seconds()
-		waited := make([]time.Duration, 21)
-		for i := range waited {
-			time.Sleep(time.Duration(i*7%50) * time.Millisecond) // at any moment between two polls
-			armed := time.Now()
-			testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: armed, Part: i}}))
-			<-handled
-			waited[i] = time.Since(armed)
+		return nil
+	}
+}
+
+func (r *idleRedis) answer(cmd redis.Cmder) error {
+	script, ok := cmd.(*redis.Cmd)
+	if !ok {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	script.SetVal(int64(0))
+	switch keys := fmt.Sprint(script.Args()...); {
+	case strings.Contains(keys, ":paused"):
+		r.pending = append(r.pending, time.Now())
+		script.SetErr(redis.Nil)
+	case strings.Contains(keys, ":scheduled"), strings.Contains(keys, ":retry"):
+		r.scheduled++
+	}
+	return script.Err()
+}
+
+// scripts returns the number of polls.
+func (r *idleRedis) scripts() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pending) + r.scheduled
+}
+
+// wait returns the mean time from any moment to the next poll for pending wake-ups.
+func (r *idleRedis) wait() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var sum float64 // over each pause: its length, times half of it
+	for i, at := range r.pending[1:] {
+		pause := at.Sub(r.pending[i]).Seconds()
+		sum += pause * pause / 2
+	}
+	return time.Duration(sum / r.pending[len(r.pending)-1].Sub(r.pending[0]).Seconds() * float64(time.Second))
+}
+
+// TestServe_PollsLessOften: a worker that learns of others polls less often from then on.
+func TestServe_PollsLessOften(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		idle := &idleRedis{}
+		var workers atomic.Int64
+		workers.Store(1)
+		serveAmong(t, func() int { return int(workers.Load()) }, queue.New(idle.client(t), 1, nil), func(context.Context, push.WakeUp) error { return nil })
+		time.Sleep(time.Minute)
+		alone := idle.scripts()
+		workers.Store(100)
+		time.Sleep(10 * time.Second) // until it knows
+		before := idle.scripts()
+		time.Sleep(time.Minute)
+		if among := idle.scripts() - before; among == 0 || among >= alone/3 {
+			t.Errorf("it runs %d scripts a minute alone, and %d among a hundred", alone, among)
 		}
-		slices.Sort(waited)
-		delays[workers] = waited[len(waited)/2]
-		for _, stop := range stops {
-			stop()
-		}
-	}
-	t.Logf("scripts a second: %v; from the arming to the handler: %v", scripts, delays)
-	if scripts[4] > 3*scripts[1] || scripts[10] > 5*scripts[1] || scripts[10] < scripts[1] {
-		return fmt.Sprintf("1, 4 and 10 workers run %.0f, %.0f and %.0f scripts a second", scripts[1], scripts[4], scripts[10])
-	}
-	if most := 4 * delays[1]; delays[4] > most || delays[10] > most {
-		return fmt.Sprintf("a wake-up waits for %s with one worker, %s with four and %s with ten", delays[1], delays[4], delays[10])
-	}
-	return ""
+	})
 }
 
 // begun returns the number of registered workers.
@@ -95,8 +158,7 @@ func begun(t *testing.T, rdb redisclient.Client) int {
 	return int(n)
 }
 
-// TestServe_FleetGrows: a worker that learns of others polls less often from then on, and finishes what it has begun,
-// once.
+// TestServe_FleetGrows: a worker that learns of others, and polls less often from then on, finishes what it has begun, once.
 func TestServe_FleetGrows(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
@@ -112,14 +174,9 @@ func TestServe_FleetGrows(t *testing.T) {
 		return nil
 	})
 	testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: time.Now()}}))
-	rate := func() float64 {
-		before, began := calls(t, rdb, "evalsha"), time.Now()
-		time.Sleep(500 * time.Millisecond)
-		return float64(calls(t, rdb, "evalsha")-before) / time.Since(began).Seconds()
-	}
-	alone := rate()
+	testenv.Until(t, 10*time.Millisecond, "the first server has the wake-up", func() bool { return sizes(t, q)["active"] == 1 && begun(t, rdb) == 1 })
 	workers.Store(100)
-	testenv.Until(t, 50*time.Millisecond, "it polls less often", func() bool { return rate() < alone/3 })
+	testenv.Until(t, 10*time.Millisecond, "a server that polls less often has begun", func() bool { return begun(t, rdb) == 2 })
 	testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: time.Now(), Part: 1}}))
 	testenv.Until(t, 50*time.Millisecond, "the new wake-up is handled", func() bool { return handled.Load() == 1 })
 	close(proceed)
