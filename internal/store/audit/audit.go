@@ -46,8 +46,8 @@ const forever = time.Duration(math.MaxInt64)
 // AuditSince begins a pass over everything with a send time since a time (zero: over everything), and over everything
 // that waits or is under way. It changes nothing in Postgres and skips no recipient, however long one takes. Each
 // chunk has its own snapshot.
-func (s *Store) AuditSince(file booking.Terms, kept booking.Kept, since time.Time) *AuditPass {
-	return &AuditPass{
+func (s *Store) AuditSince(file booking.Terms, kept booking.Kept, since time.Time) *Pass {
+	return &Pass{
 		store: s, plan: booking.AuditPlan{Policy: booking.OrNone(file), Kept: kept},
 		state: auditState{
 			AuditResult: booking.AuditResult{Found: map[string]*booking.AuditFinding{}},

@@ -72,7 +72,7 @@ const ownRules = `{"rules": [
 // benchAudits measures each way to audit a number of pushes.
 func (bundle *bundle) benchAudits(b *testing.B, rows int) {
 	clean := func(f audit.Finding) { b.Fatalf("%+v", f) }
-	carry := func(b *testing.B, p *audit.AuditPass) (read, chunks int, longest time.Duration) {
+	carry := func(b *testing.B, p *audit.Pass) (read, chunks int, longest time.Duration) {
 		for !p.Over() {
 			chunk, _, err := p.Next(b.Context(), clean)
 			if err != nil {

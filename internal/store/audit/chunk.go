@@ -40,7 +40,7 @@ func begun(column string) string {
 }
 
 // sql returns the statement that reads and checks a chunk.
-func (p *AuditPass) sql() string {
+func (p *Pass) sql() string {
 	queries := []auditQuery{waitingQuery, underWayQuery, pushQuery, attemptQuery, recordQuery, overlapQuery, requestQuery}
 	if policy := sameForAll(p.plan.Policy); len(policy) > 0 {
 		queries = append(queries, promisedQuery(policy), actualQuery(policy))
@@ -67,7 +67,7 @@ var aheadSQL = `
 	LIMIT 1000`
 
 // read reads the next chunk and moves the walk past it.
-func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.Time)) (c chunk, err error) {
+func (p *Pass) read(ctx context.Context, w *walk, found func(Finding, time.Time)) (c chunk, err error) {
 	err = p.snapshot(ctx, p.patient, func(ctx context.Context, tx pgx.Tx) error {
 		if !w.Begun {
 			rows, _ := tx.Query(ctx, aheadSQL, pgx.NamedArgs{"grace": auditGrace, "until": w.Spans[len(w.Spans)-1].Until})
@@ -118,7 +118,7 @@ func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.
 }
 
 // readTerms checks promises and sends of recipients whose rules differ from push to push.
-func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func(Finding, time.Time)) error {
+func (p *Pass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func(Finding, time.Time)) error {
 	if p.reach == nil { // a policy that is made later and reaches further counts from the next pass on
 		reach, some, err := p.store.historicReach(ctx, tx, p.plan.Policy)
 		if err != nil || !some {
@@ -143,7 +143,7 @@ func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func
 }
 
 // snapshot calls read in a transaction that is limited to the time of a chunk, or not limited if patient.
-func (p *AuditPass) snapshot(ctx context.Context, patient bool, read func(ctx context.Context, tx pgx.Tx) error) error {
+func (p *Pass) snapshot(ctx context.Context, patient bool, read func(ctx context.Context, tx pgx.Tx) error) error {
 	most := cmp.Or(p.limit, chunkTime)
 	limit := most + 2*p.planning
 	if patient {
@@ -162,7 +162,7 @@ func (p *AuditPass) snapshot(ctx context.Context, patient bool, read func(ctx co
 }
 
 // args returns the arguments of the next chunk's statement.
-func (p *AuditPass) args(w walk) pgx.NamedArgs {
+func (p *Pass) args(w walk) pgx.NamedArgs {
 	spans, file, kept := w.stretch(), p.plan.Policy, p.plan.Kept
 	since, until, latest := spans[0].Since, spans[len(spans)-1].Until, w.latest()
 	begunUntil := until
@@ -202,7 +202,7 @@ func multirange(spans []stretch) string {
 }
 
 // last returns the last key of the next chunk.
-func (p *AuditPass) last(w walk) int64 {
+func (p *Pass) last(w walk) int64 {
 	last := int64(math.MaxInt64)
 	if left := uint64(math.MaxInt64) - uint64(w.Key); w.Step-1 < left { // both wrap around in the same way
 		last = w.Key + int64(w.Step-1)
@@ -228,7 +228,7 @@ const endsSQL = `
 
 // narrow reduces a chunk that took too long to about a quarter. ok is false if the chunk has only one recipient; then
 // of is a push of that recipient.
-func (p *AuditPass) narrow(ctx context.Context, w *walk) (ok bool, of uuid.UUID, err error) {
+func (p *Pass) narrow(ctx context.Context, w *walk) (ok bool, of uuid.UUID, err error) {
 	alone := p.worker == uuid.Nil // a worker's audit retries later; the caller of Store.Audit waits
 	err = p.snapshot(ctx, alone, func(ctx context.Context, tx pgx.Tx) error {
 		var first, last *int64

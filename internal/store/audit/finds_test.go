@@ -115,7 +115,7 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	b.Exec(t, `UPDATE live SET next_at = clock_timestamp() + interval '1 hour' WHERE push_id = $1`, pushes[push.Sending].ID)
 	b.MustAudit(t, storetest.PerMinute)
 	found := map[string]bool{}
-	begin := func(since time.Time) *audit.AuditPass {
+	begin := func(since time.Time) *audit.Pass {
 		return b.AuditSince(storetest.PerMinute, booking.Kept{}, since)
 	}
 	ways := map[string]func() []audit.Finding{"everything": func() []audit.Finding { return storetest.FinishAudit(t, begin(time.Time{})) }}

@@ -54,9 +54,9 @@ func only(found []audit.Finding, p push.Push) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Push != p.ID })
 }
 
-// TestAuditPass_ReadsClosedOnce checks that a clean hour is read once when all of its pushes have ended. Hours that
+// TestPass_ReadsClosedOnce checks that a clean hour is read once when all of its pushes have ended. Hours that
 // may change, or are broken, are read again.
-func TestAuditPass_ReadsClosedOnce(t *testing.T) {
+func TestPass_ReadsClosedOnce(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	for i := range 20 {
@@ -90,9 +90,9 @@ func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 	}
 }
 
-// TestAuditPass_LateAttempt checks that a new attempt is read although the hour of its push is closed, or dropped long
+// TestPass_LateAttempt checks that a new attempt is read although the hour of its push is closed, or dropped long
 // ago.
-func TestAuditPass_LateAttempt(t *testing.T) {
+func TestPass_LateAttempt(t *testing.T) {
 	t.Parallel()
 	for name, ago := range map[string]time.Duration{"closed": 10 * time.Hour, "gone": 100 * time.Hour} {
 		b := setupAlone(t)
@@ -114,8 +114,8 @@ func TestAuditPass_LateAttempt(t *testing.T) {
 	}
 }
 
-// TestAuditPass_LateAnswer checks that a late answer reopens the closed hours of its attempt and of a later one.
-func TestAuditPass_LateAnswer(t *testing.T) {
+// TestPass_LateAnswer checks that a late answer reopens the closed hours of its attempt and of a later one.
+func TestPass_LateAnswer(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	late := b.Booked(t, "anna", 0)
@@ -189,9 +189,9 @@ func TestAudit_Kept(t *testing.T) {
 	}
 }
 
-// TestAuditPass_Apart checks that a pass reads distant hours one after the other. It finds each violation once, also if
+// TestPass_Apart checks that a pass reads distant hours one after the other. It finds each violation once, also if
 // a push of one of these hours was tried in the other.
-func TestAuditPass_Apart(t *testing.T) {
+func TestPass_Apart(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	old := b.sentAgo(t, "anna", 100*time.Hour)
@@ -218,8 +218,8 @@ func TestAuditPass_Apart(t *testing.T) {
 	}
 }
 
-// TestAuditPass_Gap checks that pushes that were due while no worker ran for days are audited when one is back.
-func TestAuditPass_Gap(t *testing.T) {
+// TestPass_Gap checks that pushes that were due while no worker ran for days are audited when one is back.
+func TestPass_Gap(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	b.pass(t, 10)
@@ -234,8 +234,8 @@ func TestAuditPass_Gap(t *testing.T) {
 	}
 }
 
-// TestAuditPass_Resume checks that a pass resumes where it was left, with its findings, and reads each row once.
-func TestAuditPass_Resume(t *testing.T) {
+// TestPass_Resume checks that a pass resumes where it was left, with its findings, and reads each row once.
+func TestPass_Resume(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	want := map[uuid.UUID]int{}
@@ -246,7 +246,7 @@ func TestAuditPass_Resume(t *testing.T) {
 	}
 	plan := booking.AuditPlan{Policy: storetest.PerMinute, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
 	got, passes, before := map[uuid.UUID]int{}, 0, ""
-	var p *audit.AuditPass
+	var p *audit.Pass
 	for over := false; !over; passes++ {
 		worker := uuid.New()
 		var err error
@@ -280,8 +280,8 @@ func TestAuditPass_Resume(t *testing.T) {
 	}
 }
 
-// TestAuditPass_Lost checks that a worker that was delayed while another one took the pass changes nothing.
-func TestAuditPass_Lost(t *testing.T) {
+// TestPass_Lost checks that a worker that was delayed while another one took the pass changes nothing.
+func TestPass_Lost(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	plan := booking.AuditPlan{Policy: storetest.PerMinute, Back: time.Hour, Ahead: 24 * time.Hour}

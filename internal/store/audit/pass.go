@@ -19,14 +19,14 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// AuditPass is one pass of the audit: over everything under way or overdue, and over a range of send times.
+// Pass is one pass of the audit: over everything under way or overdue, and over a range of send times.
 // [Store.AuditSince] sets the range for one caller.
 //
 // The workers share one pass, over the hours of send times that are not closed. An hour is closed when all of its
 // pushes ended long enough ago that no worker changes them, and the audit found no violation in it. It is read again
 // only if an answer arrives later still. The table audit_pass holds the state of the workers' pass, so that another
 // worker can continue it.
-type AuditPass struct {
+type Pass struct {
 	store  *Store
 	worker uuid.UUID // Nil: the pass of a caller, whose state is not saved
 	plan   booking.AuditPlan
@@ -79,8 +79,8 @@ const slicesSQL = `
 
 // BeginAudit leases the pass of the workers' audit to a worker, or begins a new one. It returns nil while another
 // worker has the pass, and if the last one began too recently.
-func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan) (*AuditPass, error) {
-	p := &AuditPass{store: s, worker: worker, plan: plan}
+func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan) (*Pass, error) {
+	p := &Pass{store: s, worker: worker, plan: plan}
 	own := false
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		var now time.Time
@@ -104,7 +104,7 @@ func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.A
 }
 
 // begin plans a new pass.
-func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) error {
+func (p *Pass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) error {
 	from, until := now.Add(-p.plan.Back).Truncate(auditSlice), now.Add(p.plan.Ahead)
 	rows, _ := c.Query(ctx, slicesSQL, from, until, auditSlice, now, rereadPart)
 	hours, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
@@ -129,10 +129,10 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 }
 
 // Over reports whether the pass is complete.
-func (p *AuditPass) Over() bool { return p.state.Walk.over() }
+func (p *Pass) Over() bool { return p.state.Walk.over() }
 
 // Share returns the finished share of a pass of [Store.AuditSince], from 0 to 1.
-func (p *AuditPass) Share() float64 {
+func (p *Pass) Share() float64 {
 	if p.Over() {
 		return 1
 	}
@@ -141,7 +141,7 @@ func (p *AuditPass) Share() float64 {
 
 // Next audits a chunk and saves the state of the pass. It calls found with each violation, unless found is nil. own
 // reports whether the worker still has the pass.
-func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {
+func (p *Pass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {
 	began, findings := time.Now(), []Finding(nil)
 	state, open := p.state, slices.Clone(p.state.Open)
 	w := state.Walk
@@ -190,7 +190,7 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 
 // tooLong makes the next chunk smaller. If the chunk has only one recipient, workers skip that recipient; the pass of
 // a caller repeats the chunk without a time limit.
-func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk, open *[]time.Time) error {
+func (p *Pass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk, open *[]time.Time) error {
 	if !w.Begun { // skip aheadSQL: these rows are checked when a later pass reaches their hours
 		w.Begun = true
 		return nil
@@ -211,7 +211,7 @@ func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk,
 }
 
 // save saves the state of a worker's pass, or records its end.
-func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
+func (p *Pass) save(ctx context.Context) (own bool, err error) {
 	if p.worker == uuid.Nil {
 		return true, nil
 	}
@@ -239,7 +239,7 @@ func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
 }
 
 // end records the end of a pass and closes the hours whose rows can no longer change.
-func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err error) {
+func (p *Pass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err error) {
 	st := &p.state
 	var hours []time.Time
 	var closed []bool
@@ -291,7 +291,7 @@ func (s *Store) RunAudit(ctx context.Context, worker uuid.UUID, plan booking.Aud
 }
 
 // leave releases the pass, so that another worker can continue at once.
-func (p *AuditPass) leave(ctx context.Context) error {
+func (p *Pass) leave(ctx context.Context) error {
 	return p.store.db.InTx(context.WithoutCancel(ctx), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `UPDATE audit_pass SET owned_until = '-infinity' WHERE owner = $1`, p.worker)
 		return err

@@ -24,13 +24,13 @@ func (b *bundle) forgetAudits(t testing.TB) {
 
 // beginAudit takes or begins a pass of an hour back and a day ahead, with a number of recipients per chunk; 0 leaves
 // the size to the pass.
-func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, recipients int) *audit.AuditPass {
+func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, recipients int) *audit.Pass {
 	t.Helper()
 	return b.beginPlan(t, booking.AuditPlan{Policy: policy, Back: policy.Reach() + time.Hour, Ahead: 24 * time.Hour}, recipients)
 }
 
 // beginPlan takes or begins a pass, with a number of recipients per chunk; 0 leaves the size to the pass.
-func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int) *audit.AuditPass {
+func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int) *audit.Pass {
 	t.Helper()
 	p, err := b.BeginAudit(t.Context(), uuid.New(), plan)
 	if err != nil || p == nil {
@@ -41,7 +41,7 @@ func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int)
 }
 
 // cut makes a pass read a number of recipients per chunk; 0 changes nothing.
-func (b *bundle) cut(t testing.TB, p *audit.AuditPass, recipients int) {
+func (b *bundle) cut(t testing.TB, p *audit.Pass, recipients int) {
 	t.Helper()
 	if recipients > 0 {
 		p.CutAt(storetest.Ask[[]int64](t, b.DB, `

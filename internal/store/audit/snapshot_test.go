@@ -16,9 +16,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestAuditPass_Snapshots checks that an audit keeps no snapshot between two chunks, so that it never holds up vacuum,
+// TestPass_Snapshots checks that an audit keeps no snapshot between two chunks, so that it never holds up vacuum,
 // however large the table is.
-func TestAuditPass_Snapshots(t *testing.T) {
+func TestPass_Snapshots(t *testing.T) {
 	t.Parallel()
 	const recipients, pushes = 100, 3_000
 	b := setupAlone(t)
@@ -69,10 +69,10 @@ func TestAuditPass_Snapshots(t *testing.T) {
 	}
 }
 
-// TestAuditPass_TooLong checks that a slow chunk is given up and smaller ones follow, until a recipient that is too
+// TestPass_TooLong checks that a slow chunk is given up and smaller ones follow, until a recipient that is too
 // slow even alone is skipped. All others are audited, and the hours of the skipped recipient are read again.
 // [store.Store.AuditSince] skips no recipient.
-func TestAuditPass_TooLong(t *testing.T) {
+func TestPass_TooLong(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	other := uuid.New()

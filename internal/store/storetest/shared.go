@@ -82,7 +82,7 @@ func (b *Bundle) Entries(t *testing.T, f auditlog.Filter) []auditlog.Entry {
 }
 
 // FinishAudit runs a pass to its end, and returns its findings.
-func FinishAudit(t testing.TB, p *audit.AuditPass) (all []audit.Finding) {
+func FinishAudit(t testing.TB, p *audit.Pass) (all []audit.Finding) {
 	t.Helper()
 	for !p.Over() {
 		c, own, err := p.Next(t.Context(), func(f audit.Finding) { all = append(all, f) })
