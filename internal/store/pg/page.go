@@ -52,16 +52,16 @@ func (q PageQuery) SQL() string {
 		q.Scanned, q.Position, q.Backward, q.Size, q.Order, items, q.Columns, MaxPageBytes, q.Join)
 }
 
-// Sight counts the rows that were scanned for a page, and the items among them that match, up to one more than a page
+// PageCounts counts the rows that were scanned for a page, and the items among them that match, up to one more than a page
 // holds.
-type Sight struct{ Scanned, Fitting int }
+type PageCounts struct{ Scanned, Matching int }
 
 // CollectPage reads the items of a page with scan, and the position of the last scanned row into the fields of last.
 // next is the beginning of the next page: after the last item if more items match, or else after the last scanned row.
 // It is nil at the end of the list.
-func CollectPage[T, P any](rows pgx.Rows, q PageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, seen Sight, err error) {
+func CollectPage[T, P any](rows pgx.Rows, q PageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, seen PageCounts, err error) {
 	defer rows.Close()
-	rest := append(append([]any{&seen.Scanned}, fields...), &seen.Fitting)
+	rest := append(append([]any{&seen.Scanned}, fields...), &seen.Matching)
 	for rows.Next() {
 		if rows.RawValues()[0] == nil { // there is no item
 			err = rows.Scan(append(make([]any, len(rows.RawValues())-len(rest)), rest...)...)
@@ -71,12 +71,12 @@ func CollectPage[T, P any](rows pgx.Rows, q PageQuery, last *P, fields []any, po
 			items = append(items, item)
 		}
 		if err != nil {
-			return nil, nil, Sight{}, err
+			return nil, nil, PageCounts{}, err
 		}
 	}
 	items = items[:min(len(items), q.Limit)]
 	switch {
-	case len(items) < seen.Fitting:
+	case len(items) < seen.Matching:
 		*last = position(items[len(items)-1])
 	case seen.Scanned < q.Scan:
 		last = nil

@@ -74,10 +74,10 @@ func readList(
 		var last push.Position
 		q := ListQuery(f, tenant, after, limit, scan, tables)
 		rows, _ := c.Query(ctx, q.SQL(), q.Args...)
-		var seen pg.Sight
+		var seen pg.PageCounts
 		page.Pushes, page.Next, seen, err = pg.CollectPage(rows, q, &last, []any{&last.SendAt, &last.ID}, positionOf, ScanPush)
 		scanned = seen.Scanned
-		if err != nil || scanned < scan || seen.Fitting > len(page.Pushes) || scan == most {
+		if err != nil || scanned < scan || seen.Matching > len(page.Pushes) || scan == most {
 			break
 		}
 	}
