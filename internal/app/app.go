@@ -187,7 +187,7 @@ func (a *App) postgresWorks(ctx context.Context) error {
 	if err := a.store.Ready(ctx); err != nil {
 		return err
 	}
-	return a.store.Suits(ctx)
+	return a.store.CheckServer(ctx)
 }
 
 // redisWorks returns an error if Redis does not work for the programs, or has unsuitable settings.
@@ -195,7 +195,7 @@ func (a *App) redisWorks(ctx context.Context) error {
 	if err := a.queue.Works(ctx); err != nil {
 		return err
 	}
-	return a.queue.Suits(ctx)
+	return a.queue.CheckServer(ctx)
 }
 
 // handler returns the API as a handler.

@@ -31,7 +31,7 @@ func CheckServers(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	return errors.Join(
-		named("Postgres", pg.CheckServer(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, Sealer: sealer})),
+		named("Postgres", pg.Check(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, Sealer: sealer})),
 		named("Redis", checkRedis(ctx, cfg)),
 	)
 }
@@ -49,7 +49,7 @@ func checkRedis(ctx context.Context, cfg config.Config) error {
 	if err := q.Works(ctx); err != nil {
 		return err
 	}
-	return q.Suits(ctx)
+	return q.CheckServer(ctx)
 }
 
 // named splits joined errors into lines, and puts the name of a server before each.

@@ -62,13 +62,13 @@ func (a *App) warn(ctx context.Context) {
 		if newer, _ := a.store.Newer(ctx); newer != "" {
 			a.log.Warn(newer)
 		}
-		if err := a.store.Suits(ctx); err != nil {
+		if err := a.store.CheckServer(ctx); err != nil {
 			a.log.Warn("Postgres has unsuitable settings; see docs/operations.md", "error", err)
 		}
 	}
 	if err := a.queue.Works(ctx); err != nil {
 		a.log.Warn("Redis does not work yet; continuing without it, more slowly", "error", err)
-	} else if err := a.queue.Suits(ctx); err != nil {
+	} else if err := a.queue.CheckServer(ctx); err != nil {
 		a.log.Warn("Redis has unsuitable settings; see docs/operations.md", "error", err)
 	}
 }

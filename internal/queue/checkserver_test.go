@@ -39,7 +39,7 @@ func TestSuits(t *testing.T) {
 		{"both", "volatile-ttl", noTime, "no_time", "volatile-ttl"},
 	} {
 		testenv.Check(t, admin.ConfigSet(t.Context(), "maxmemory-policy", row.policy).Err())
-		err := row.q.Suits(t.Context())
+		err := row.q.CheckServer(t.Context())
 		var unsuitable *health.Unsuited
 		switch errors.As(err, &unsuitable); {
 		case row.state == "" && err != nil:
@@ -49,7 +49,7 @@ func TestSuits(t *testing.T) {
 		}
 	}
 	testenv.Check(t, server.Kill())
-	if err := all.Suits(t.Context()); err == nil || errors.As(err, new(*health.Unsuited)) {
+	if err := all.CheckServer(t.Context()); err == nil || errors.As(err, new(*health.Unsuited)) {
 		t.Errorf("a Redis that is gone: %v", err)
 	}
 }

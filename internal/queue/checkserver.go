@@ -12,13 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/redisclient"
 )
 
-// Suits reports whether Redis, each master of a cluster, is new enough, has TIME, and never evicts keys. Its error
+// CheckServer reports whether Redis, each master of a cluster, is new enough, has TIME, and never evicts keys. Its error
 // lists all defects: [*health.Unsuited]. Properties that the Redis user may not query count as good.
-func (q *Queue) Suits(ctx context.Context) error {
-	return redisclient.ForEachMaster(ctx, q.rdb, suits)
+func (q *Queue) CheckServer(ctx context.Context) error {
+	return redisclient.ForEachMaster(ctx, q.rdb, checkServer)
 }
 
-func suits(ctx context.Context, c redis.Cmdable) error {
+func checkServer(ctx context.Context, c redis.Cmdable) error {
 	var lacks health.Unsuited
 	switch err := c.Time(ctx).Err(); {
 	case err == nil:

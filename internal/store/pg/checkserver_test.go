@@ -18,10 +18,10 @@ import (
 func TestSuits(t *testing.T) {
 	t.Parallel()
 	usual := setup(t)
-	if err := usual.Suits(t.Context()); err != nil {
+	if err := usual.CheckServer(t.Context()); err != nil {
 		t.Errorf("the tests' Postgres: %v", err)
 	}
-	if err := pg.CheckServer(t.Context(), usual.URL, pg.Config{Sealer: testenv.Sealer()}); err != nil {
+	if err := pg.Check(t.Context(), usual.URL, pg.Config{Sealer: testenv.Sealer()}); err != nil {
 		t.Errorf("the tests' Postgres: %v", err)
 	}
 
@@ -52,19 +52,19 @@ func TestSuits(t *testing.T) {
 			}
 		}
 	}
-	err := st.Suits(t.Context())
+	err := st.CheckServer(t.Context())
 	wants(err, "max_locks_per_transaction = 64", "allows 37 connections", "up to 19 each")
 	if lacks := new(health.Unsuited); !errors.As(err, &lacks) || lacks.State() != "few_locks" || !lacks.Usable() {
 		t.Errorf("%#v", err)
 	}
-	if err := storetest.OpenURL(t, as(""), pg.Config{MaxConns: 11, ReadConns: 7}).Suits(t.Context()); err == nil || strings.Contains(err.Error(), "connections") {
+	if err := storetest.OpenURL(t, as(""), pg.Config{MaxConns: 11, ReadConns: 7}).CheckServer(t.Context()); err == nil || strings.Contains(err.Error(), "connections") {
 		t.Errorf("36 of 37 connections: %v", err)
 	}
 	testenv.Exec(t, server, `ALTER ROLE app CONNECTION LIMIT 30`)
-	wants(st.Suits(t.Context()), "allows 30 connections")
+	wants(st.CheckServer(t.Context()), "allows 30 connections")
 
 	small := pg.Config{MaxConns: 8, ReadConns: 8}
-	wants(pg.CheckServer(t.Context(), as("empty"), small), "sendquota migrate", "= 64", "allows 30 connections")
-	wants(pg.CheckServer(t.Context(), as("latin"), small), "LATIN1", "sendquota migrate", "= 64")
-	wants(pg.CheckServer(t.Context(), as("none"), small), "connect to Postgres", "3D000")
+	wants(pg.Check(t.Context(), as("empty"), small), "sendquota migrate", "= 64", "allows 30 connections")
+	wants(pg.Check(t.Context(), as("latin"), small), "LATIN1", "sendquota migrate", "= 64")
+	wants(pg.Check(t.Context(), as("none"), small), "connect to Postgres", "3D000")
 }

@@ -18,15 +18,15 @@ const (
 	leastLocks = 256
 )
 
-// Suits checks the version, the lock table and the connection limits of Postgres. It lists everything that is lacking
+// CheckServer checks the version, the lock table and the connection limits of Postgres. It lists everything that is lacking
 // in a [*health.Unsuited]. The program works in spite of it.
-func (s *DB) Suits(ctx context.Context) error {
-	return OnConn(ctx, s.Pool, func(c *pgxpool.Conn) error { return suits(ctx, c.Conn(), s.Cfg, s.route.pooled.Load()) })
+func (s *DB) CheckServer(ctx context.Context) error {
+	return OnConn(ctx, s.Pool, func(c *pgxpool.Conn) error { return checkServer(ctx, c.Conn(), s.Cfg, s.route.pooled.Load()) })
 }
 
-// CheckServer connects to a database as the services do, and returns all problems that [DB.Ready], [DB.CheckSeals] and
-// [DB.Suits] would report. It changes nothing.
-func CheckServer(ctx context.Context, databaseURL string, cfg Config) error {
+// Check connects to a database as the services do, and returns all problems that [DB.Ready], [DB.CheckSeals] and
+// [DB.CheckServer] would report. It changes nothing.
+func Check(ctx context.Context, databaseURL string, cfg Config) error {
 	pc, err := ParseURL(databaseURL)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func CheckServer(ctx context.Context, databaseURL string, cfg Config) error {
 	if unready == nil {
 		unready = checkSeals(ctx, c, cfg.Sealer)
 	}
-	return errors.Join(checkEncoding(c), unready, suits(ctx, c, cfg.withDefaults(), pooled))
+	return errors.Join(checkEncoding(c), unready, checkServer(ctx, c, cfg.withDefaults(), pooled))
 }
 
 // facts holds the settings of Postgres that sendquota depends on. Zero: the server does not report the setting.
@@ -62,8 +62,8 @@ SELECT current_setting('server_version'), current_setting('server_version_num'):
 		current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int - coalesce(current_setting('reserved_connections', true)::int, 0)) END
 FROM pg_roles r, pg_database d WHERE r.rolname = session_user AND d.datname = current_database()`
 
-// suits reads and checks the facts. A pooler limits its own connections, so they are not checked behind one.
-func suits(ctx context.Context, c *pgx.Conn, cfg Config, pooled bool) error {
+// checkServer reads and checks the facts. A pooler limits its own connections, so they are not checked behind one.
+func checkServer(ctx context.Context, c *pgx.Conn, cfg Config, pooled bool) error {
 	rows, _ := c.Query(ctx, factsQuery)
 	is, err := pgx.CollectOneRow(rows, pgx.RowToStructByPos[facts])
 	if err != nil {
