@@ -19,14 +19,14 @@ func (explained) Detail() string { return "it is away" }
 
 // unsuited is a server that works, and lacks two things.
 func unsuited() error {
-	var u Unsuited
-	u.Lacks("few_locks", "it has %d", 64)
-	u.Lacks("few_connections", "it has few")
+	var u Deficits
+	u.Add("few_locks", "it has %d", 64)
+	u.Add("few_connections", "it has few")
 	return u.Err()
 }
 
-func TestUnsuited_Nothing(t *testing.T) {
-	if err := new(Unsuited).Err(); err != nil {
+func TestDeficits_Nothing(t *testing.T) {
+	if err := new(Deficits).Err(); err != nil {
 		t.Errorf("nothing lacks: %v", err)
 	}
 }

@@ -40,7 +40,7 @@ func TestSuits(t *testing.T) {
 	} {
 		testenv.Check(t, admin.ConfigSet(t.Context(), "maxmemory-policy", row.policy).Err())
 		err := row.q.CheckServer(t.Context())
-		var unsuitable *health.Unsuited
+		var unsuitable *health.Deficits
 		switch errors.As(err, &unsuitable); {
 		case row.state == "" && err != nil:
 			t.Errorf("%s: %v", row.name, err)
@@ -49,7 +49,7 @@ func TestSuits(t *testing.T) {
 		}
 	}
 	testenv.Check(t, server.Kill())
-	if err := all.CheckServer(t.Context()); err == nil || errors.As(err, new(*health.Unsuited)) {
+	if err := all.CheckServer(t.Context()); err == nil || errors.As(err, new(*health.Deficits)) {
 		t.Errorf("a Redis that is gone: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ func TestInspect_Version(t *testing.T) {
 		"redis_version:7.2.4\r\nmaxmemory_policy:noeviction\r\n": false, "redis_version:10.0.0\r\n": false, "redis_version:unknown\r\n": false, "": false,
 		"# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n": false, "redis_version:6.0.0\r\nvalkey_version:9.0.0\r\n": false,
 	} {
-		var lacks health.Unsuited
+		var lacks health.Deficits
 		inspect(info, &lacks)
 		if err := lacks.Err(); (err != nil) != old {
 			t.Errorf("%q: %v", info, err)

@@ -19,7 +19,7 @@ const (
 )
 
 // CheckServer checks the version, the lock table and the connection limits of Postgres. It lists everything that is lacking
-// in a [*health.Unsuited]. The program works in spite of it.
+// in a [*health.Deficits]. The program works in spite of it.
 func (s *DB) CheckServer(ctx context.Context) error {
 	return OnConn(ctx, s.Pool, func(c *pgxpool.Conn) error { return checkServer(ctx, c.Conn(), s.Cfg, s.route.pooled.Load()) })
 }
@@ -77,15 +77,15 @@ func checkServer(ctx context.Context, c *pgx.Conn, cfg Config, pooled bool) erro
 
 // check returns what is lacking. At least an API and a worker run, with up to each connections per process.
 func (f facts) check(each int) error {
-	var lacks health.Unsuited
+	var lacks health.Deficits
 	if f.Number/10_000 < leastVersion {
-		lacks.Lacks("old_version", "Postgres has the version %s, but sendquota needs %d or later; upgrade it", f.Version, leastVersion)
+		lacks.Add("old_version", "Postgres has the version %s, but sendquota needs %d or later; upgrade it", f.Version, leastVersion)
 	}
 	if f.Locks > 0 && f.Locks < leastLocks {
-		lacks.Lacks("few_locks", "Postgres has max_locks_per_transaction = %d, but groups of bookings need %d; raise it, and restart Postgres", f.Locks, leastLocks)
+		lacks.Add("few_locks", "Postgres has max_locks_per_transaction = %d, but groups of bookings need %d; raise it, and restart Postgres", f.Locks, leastLocks)
 	}
 	if f.Connections > 0 && f.Connections < 2*each {
-		lacks.Lacks("few_connections", "Postgres allows %d connections, but an API and a worker open up to %d each; raise max_connections or the limit of the role or database, "+
+		lacks.Add("few_connections", "Postgres allows %d connections, but an API and a worker open up to %d each; raise max_connections or the limit of the role or database, "+
 			"or lower database.max_connections", f.Connections, each)
 	}
 	return lacks.Err()

@@ -54,7 +54,7 @@ func TestSuits(t *testing.T) {
 	}
 	err := st.CheckServer(t.Context())
 	wants(err, "max_locks_per_transaction = 64", "allows 37 connections", "up to 19 each")
-	if lacks := new(health.Unsuited); !errors.As(err, &lacks) || lacks.State() != "few_locks" || !lacks.Usable() {
+	if lacks := new(health.Deficits); !errors.As(err, &lacks) || lacks.State() != "few_locks" || !lacks.Usable() {
 		t.Errorf("%#v", err)
 	}
 	if err := storetest.OpenURL(t, as(""), pg.Config{MaxConns: 11, ReadConns: 7}).CheckServer(t.Context()); err == nil || strings.Contains(err.Error(), "connections") {
