@@ -29,14 +29,14 @@ func (l *APILimits) settings(t *strictyaml.Table) {
 	strictyaml.List(t, "per_key", "[]", "limits of each API key, at most 8", &l.PerKey, limitSettings)
 	strictyaml.List(t, "per_ip", "[]", "limits of each client address, in IPv6 of each /64, at most 8", &l.PerIP, limitSettings)
 	t.Prefixes("trusted_proxies", "[]", "addresses and networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For is trusted", &l.TrustedProxies)
-	t.Check(func(p strictyaml.Place) {
+	t.Check(func(p strictyaml.Node) {
 		checkLimits(p, "per_key", l.PerKey)
 		checkLimits(p, "per_ip", l.PerIP)
 	})
 }
 
 // checkLimits rejects a list with too many limits, or with a limit twice.
-func checkLimits(p strictyaml.Place, name string, limits []ratelimit.Limit) {
+func checkLimits(p strictyaml.Node, name string, limits []ratelimit.Limit) {
 	if p = p.Child(name); len(limits) > mostLimits {
 		p.BadKey("must have at most %d limits, has %d", mostLimits, len(limits))
 	}
@@ -55,13 +55,13 @@ func limitSettings(l *ratelimit.Limit, t *strictyaml.Table) {
 	t.Duration("precision", optional, "for sliding_window, at most per and at least a thousandth of it; without it, a sixtieth", &l.Precision, ratelimit.MinPer, ratelimit.MaxPer)
 	t.Bool("aligned", "false", "for fixed_window: whether windows begin at the multiples of per since 1970, instead of with a first request", &l.Aligned)
 	t.OneOf("refill", optional, "for token_bucket: greedy (each token as soon as its part of per has passed) or interval (limit tokens whenever per has passed); without it, greedy", (*string)(&l.Refill), "greedy", "interval")
-	t.Check(func(p strictyaml.Place) {
+	t.Check(func(p strictyaml.Node) {
 		checkLimit(p, *l)
 		*l = l.WithDefaults()
 	})
 }
 
-func checkLimit(p strictyaml.Place, l ratelimit.Limit) {
+func checkLimit(p strictyaml.Node, l ratelimit.Limit) {
 	for _, wrong := range l.Validate() {
 		switch at := p.Child(wrong.Field); {
 		case wrong.Value == "" || wrong.Value == 0 || wrong.Value == "0s": // the setting's own check reports it

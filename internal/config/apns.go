@@ -32,7 +32,7 @@ func (c *Channel) apns(t *strictyaml.Table) {
 	t.String("topic", required, "the app's bundle id", &a.Topic, shaped(topicShape, "a bundle id such as com.example.app"))
 	t.HiddenString("base_url", optional, "instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com", &a.BaseURL, checkProviderURL)
 	t.Either("key", "key_file")
-	t.Check(func(p strictyaml.Place) {
+	t.Check(func(p strictyaml.Node) {
 		if a.BaseURL != "" && !strings.HasPrefix(a.BaseURL, "https:") {
 			p.Child("base_url").BadValue("must begin with https://: APNs speaks HTTP/2 over TLS only")
 		}

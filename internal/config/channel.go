@@ -83,22 +83,22 @@ func (s *Throughput) settings(t *strictyaml.Table) {
 }
 
 // check rejects a speed above one attempt a microsecond, the unit of the pacer.
-func (s *Throughput) check(p strictyaml.Place) {
+func (s *Throughput) check(p strictyaml.Node) {
 	if most := s.Per.Microseconds(); most > 0 && int64(s.Rate) > most {
 		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, duration.Each(s.Per))
 	}
 }
 
 // encrypted rejects a URL that would send secrets over the open network without encryption.
-func (c *Channel) encrypted(setting string, url *string) func(strictyaml.Place) {
-	return func(p strictyaml.Place) {
+func (c *Channel) encrypted(setting string, url *string) func(strictyaml.Node) {
+	return func(p strictyaml.Node) {
 		if *url != "" && !strings.HasPrefix(*url, "https:") && !c.AllowPrivateAddresses {
 			p.Child(setting).BadValue("must begin with https://, unless allow_private_addresses is true")
 		}
 	}
 }
 
-func (b *Backoff) check(p strictyaml.Place) {
+func (b *Backoff) check(p strictyaml.Node) {
 	if b.First == 0 || b.Max == 0 || b.First <= b.Max {
 		return
 	}

@@ -129,7 +129,7 @@ func (c *Config) settings(t *strictyaml.Table) {
 
 // checkChannels limits an attempt to half a lease, so that its outcome can be recorded before the lease ends. It shortens a
 // default timeout to fit.
-func (c *Config) checkChannels(p strictyaml.Place) {
+func (c *Config) checkChannels(p strictyaml.Node) {
 	p = p.Child("channels")
 	if c.Channels != nil && len(c.Channels) == 0 {
 		p.BadValue("must have at least one channel; leave the key out for the default")
@@ -153,7 +153,7 @@ func (c *Config) checkChannels(p strictyaml.Place) {
 }
 
 // checkPolicy reports errors of the policy as a whole, such as unknown channels.
-func (c *Config) checkPolicy(p strictyaml.Place) {
+func (c *Config) checkPolicy(p strictyaml.Node) {
 	c.Policy.compile(p.Child("policy"), c.ChannelNames())
 }
 

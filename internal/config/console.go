@@ -43,7 +43,7 @@ func (c *Console) settings(t *strictyaml.Table) {
 	t.Int("max_users_per_tenant", "100", "maximum number of users of a tenant; beyond it REST and sign-ins at the OIDC provider create none, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
 	t.Bool("external_passwords", "false", "whether users of the OIDC provider may also have links and sign in with a password", &c.ExternalPasswords)
 	t.Section("oidc", "{}", "an OpenID Connect provider for sign-ins; without it, all users have passwords", c.OIDC.settings)
-	t.Check(func(p strictyaml.Place) {
+	t.Check(func(p strictyaml.Node) {
 		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 		if idle := p.Child("session_idle"); c.SessionLifetime > 0 && c.SessionIdle > c.SessionLifetime {
 			if idle.Given() {
@@ -73,7 +73,7 @@ func (o *OIDC) settings(t *strictyaml.Table) {
 	for _, name := range []string{"client_id", "client_secret", "client_secret_file", "groups_claim", "roles", "tenant", "trust_email"} {
 		t.Needs(name, "issuer")
 	}
-	t.Check(func(p strictyaml.Place) {
+	t.Check(func(p strictyaml.Node) {
 		if file := p.Child("client_secret_file"); file.Given() && p.Child("client_secret").Given() {
 			file.BadKey("is not allowed beside client_secret")
 		}

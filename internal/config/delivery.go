@@ -28,7 +28,7 @@ func (d *Delivery) settings(t *strictyaml.Table) {
 	t.Duration("default_ttl", "24h", "how long after its send time a push without an expiry expires", &d.DefaultTTL, 1, forever)
 	t.Duration("max_horizon", "8760h", "how far ahead a send may be scheduled", &d.MaxHorizon, 1, forever)
 	t.Int("lanes", "4", "parts of all recipients, each with its own transactions and owned by one worker at a time; a power of two, 1 to 256; 256 is for a database spread over servers", &d.Lanes, 1, 256)
-	t.Check(func(p strictyaml.Place) {
+	t.Check(func(p strictyaml.Node) {
 		if d.Lanes&(d.Lanes-1) != 0 {
 			p.Child("lanes").BadValue("must be a power of two: 1, 2, 4, 8, 16, 32, 64, 128 or 256")
 		}

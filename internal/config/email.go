@@ -32,7 +32,7 @@ func (c *Channel) email(t *strictyaml.Table) {
 	t.String("message_id_domain", optional, "the domain in message ids; without it, the domain of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
 	t.Needs("username", "password")
 	t.Needs("password", "username")
-	t.Check(func(p strictyaml.Place) {
+	t.Check(func(p strictyaml.Node) {
 		if e.TLS != NoTLS {
 			return
 		}

@@ -31,7 +31,7 @@ func ReadPolicy(file string, text []byte, channels []string) (Policy, error) {
 	var p Policy
 	errs := strictyaml.NewEnvironment(nil).ReadYAML(file, text, func(t *strictyaml.Table) {
 		p.settings(t, "[]")
-		t.Check(func(at strictyaml.Place) { p.compile(at, channels) })
+		t.Check(func(at strictyaml.Node) { p.compile(at, channels) })
 	})
 	if len(errs) > 0 {
 		return p, errs
@@ -84,7 +84,7 @@ func quietSettings(q *policy.QuietHours, t *strictyaml.Table) {
 }
 
 // compile compiles the document, or reports its errors at places that have no error yet.
-func (p *Policy) compile(at strictyaml.Place, channels []string) {
+func (p *Policy) compile(at strictyaml.Node, channels []string) {
 	var err error
 	p.Document = p.Document.Folded()
 	if p.terms, err = p.Document.Compile(channels); err == nil {
@@ -95,7 +95,7 @@ func (p *Policy) compile(at strictyaml.Place, channels []string) {
 	for _, e := range wrong {
 		place := at.Find(e.Field)
 		switch {
-		case place.Blamed():
+		case place.HasError():
 		case e.Value == nil || e.Value == "" || !place.Given():
 			place.BadKey("%s", e.Message)
 		default:

@@ -21,7 +21,7 @@ func (r *Retention) settings(t *strictyaml.Table) {
 }
 
 // checkRetention requires at least the longest window, because all promises and sends within it count.
-func (c *Config) checkRetention(p strictyaml.Place) {
+func (c *Config) checkRetention(p strictyaml.Node) {
 	if c.Policy.terms == nil {
 		return // it has errors
 	}

@@ -11,7 +11,7 @@ import (
 
 // Strings adds a list of texts.
 func (t *Table) Strings(name, preset, meaning string, to *[]string) {
-	t.add(name, preset, meaning, func(p Place) {
+	t.add(name, preset, meaning, func(p Node) {
 		sequence, ok := p.node.(*ast.SequenceNode)
 		if !ok {
 			p.BadValue("must be a list of strings")
@@ -26,7 +26,7 @@ func (t *Table) Strings(name, preset, meaning string, to *[]string) {
 
 // Ints adds a mapping from names to whole numbers.
 func (t *Table) Ints(name, preset, meaning string, to *map[string]int) {
-	t.add(name, preset, meaning, func(p Place) {
+	t.add(name, preset, meaning, func(p Node) {
 		if !p.isMapping("from names to whole numbers") {
 			return
 		}
@@ -43,7 +43,7 @@ func (t *Table) Ints(name, preset, meaning string, to *map[string]int) {
 
 // Words adds a mapping from names to one of a few words each.
 func (t *Table) Words(name, preset, meaning string, to *map[string]string, words ...string) {
-	t.add(name, preset, meaning, func(p Place) {
+	t.add(name, preset, meaning, func(p Node) {
 		if !p.isMapping("from names to words") {
 			return
 		}
@@ -80,7 +80,7 @@ func (t *Table) DurationText(name, preset, meaning string, to *string, least, mo
 	var d time.Duration
 	t.Duration(name, preset, meaning, &d, least, most)
 	read := t.fields[len(t.fields)-1].read
-	t.fields[len(t.fields)-1].read = func(p Place) {
+	t.fields[len(t.fields)-1].read = func(p Node) {
 		before := len(p.in.errors)
 		if read(p); len(p.in.errors) == before {
 			if *to, _ = textOf(p.node); *to == "" {
@@ -94,7 +94,7 @@ func (t *Table) DurationText(name, preset, meaning string, to *string, least, mo
 func (t *Table) present(then func()) {
 	f := &t.fields[len(t.fields)-1]
 	read := f.read
-	f.read = func(p Place) {
+	f.read = func(p Node) {
 		before := len(p.in.errors)
 		if read(p); len(p.in.errors) == before {
 			then()
@@ -104,7 +104,7 @@ func (t *Table) present(then func()) {
 
 // NamedMap adds a mapping from names to mappings, without an order.
 func NamedMap[T any](t *Table, name, preset, meaning string, to *map[string]T, settings func(*T, *Table)) {
-	read := func(p Place) {
+	read := func(p Node) {
 		if !p.isMapping("from names to " + name) {
 			return
 		}
@@ -121,7 +121,7 @@ func NamedMap[T any](t *Table, name, preset, meaning string, to *map[string]T, s
 }
 
 // Find returns the place at a path below this one, such as rules[1].limit. It returns an empty place if there is no value.
-func (p Place) Find(path string) Place {
+func (p Node) Find(path string) Node {
 	for path != "" {
 		path = strings.TrimPrefix(path, ".")
 		if index, rest, ok := strings.Cut(path, "]"); ok && strings.HasPrefix(index, "[") {
@@ -140,7 +140,7 @@ func (p Place) Find(path string) Place {
 }
 
 // step returns the first name of a path: the longest key of the mapping that it begins with, or the part before the next separator.
-func (p Place) step(path string) (name string) {
+func (p Node) step(path string) (name string) {
 	for _, c := range p.children() {
 		if rest, ok := strings.CutPrefix(path, c.name); ok && len(c.name) > len(name) && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			name = c.name
@@ -155,8 +155,8 @@ func (p Place) step(path string) (name string) {
 	return name
 }
 
-// Blamed reports whether this place, a part of it, or a place that contains it has an error.
-func (p Place) Blamed() bool {
+// HasError reports whether this place, a part of it, or a place that contains it has an error.
+func (p Node) HasError() bool {
 	for _, e := range p.in.errors {
 		if isPart(p.key, e.Field) || isPart(e.Field, p.key) {
 			return true

@@ -19,19 +19,19 @@ const Forever = time.Duration(math.MaxInt64)
 
 // String adds a text. The check, which may be nil, returns an error message or "".
 func (t *Table) String(name, preset, meaning string, to *string, check func(string) string) {
-	t.add(name, preset, meaning, func(p Place) { *to, _ = p.text(check) })
+	t.add(name, preset, meaning, func(p Node) { *to, _ = p.text(check) })
 }
 
 // HiddenString adds a text that no error shows, because it may contain a secret.
 func (t *Table) HiddenString(name, preset, meaning string, to *string, check func(string) string) {
-	t.add(name, preset, meaning, func(p Place) {
+	t.add(name, preset, meaning, func(p Node) {
 		p.hidden = true
 		*to, _ = p.text(check)
 	})
 }
 
 // text returns the string at this place, if it has no error.
-func (p Place) text(check func(string) string) (string, bool) {
+func (p Node) text(check func(string) string) (string, bool) {
 	s, ok := textOf(p.node)
 	if !ok {
 		p.BadValue("must be a string; put it in quotes")
@@ -48,7 +48,7 @@ func (p Place) text(check func(string) string) (string, bool) {
 
 // scalar adds a setting that is read from one node. If read reports false, the value is an error: it must be mustBe.
 func scalar[T any](t *Table, name, preset, meaning string, to *T, mustBe string, read func(ast.Node) (T, bool)) {
-	t.add(name, preset, meaning, func(p Place) {
+	t.add(name, preset, meaning, func(p Node) {
 		if value, ok := read(p.node); ok {
 			*to = value
 		} else {
@@ -77,7 +77,7 @@ func (t *Table) Level(name, preset, meaning string, to *slog.Level) {
 
 // Prefixes adds a list of networks and addresses.
 func (t *Table) Prefixes(name, preset, meaning string, to *[]netip.Prefix) {
-	t.add(name, preset, meaning, func(p Place) {
+	t.add(name, preset, meaning, func(p Node) {
 		sequence, ok := p.node.(*ast.SequenceNode)
 		if !ok {
 			p.BadValue("must be a list; write [] for none")

@@ -31,7 +31,7 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // Secret adds a text that must not be shown. In a file, ${NAME} stands for the value of an environment variable. The check
 // returns an error message that does not quote the text, or "".
 func (t *Table) Secret(name, preset, meaning string, to *Secret, check func(string) string) {
-	t.add(name, preset, meaning, func(p Place) {
+	t.add(name, preset, meaning, func(p Node) {
 		p.hidden = true
 		raw, ok := p.text(nil)
 		if !ok {
@@ -56,7 +56,7 @@ var (
 )
 
 // expand replaces references by the values of variables. It does not expand references within a value.
-func (p Place) expand(raw string) (expanded string, ok bool) {
+func (p Node) expand(raw string) (expanded string, ok bool) {
 	if !p.in.expands {
 		return raw, true
 	}

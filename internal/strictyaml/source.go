@@ -40,7 +40,7 @@ type source struct {
 func (env Environment) Read(settings func(*Table), needed ...string) Errors {
 	in := &source{env: env}
 	for _, f := range newTable(settings).fields {
-		p := Place{in: in, key: f.name}
+		p := Node{in: in, key: f.name}
 		if value := env.values[f.name]; value != "" {
 			p.node = &ast.StringNode{Value: value}
 		} else if slices.Contains(needed, f.name) {
@@ -57,7 +57,7 @@ func (env Environment) Unknown(prefix string, settings func(*Table), ignored fun
 	in, known := &source{}, newTable(settings)
 	for name, value := range env.values {
 		if strings.HasPrefix(name, prefix) && !env.named[name] && !known.has(name) && !ignored(name, value) {
-			Place{in: in, key: name}.BadKey("is not a setting; %s", suggest(name, known.names()))
+			Node{in: in, key: name}.BadKey("is not a setting; %s", suggest(name, known.names()))
 		}
 	}
 	slices.SortFunc(in.errors, func(a, b Error) int { return strings.Compare(a.Field, b.Field) })
@@ -81,8 +81,8 @@ func (env Environment) ReadYAML(file string, text []byte, settings func(*Table))
 
 // parse returns the one document of the file. It stops at a syntax error, because the meaning of the rest is unknown. The
 // parser's error quotes the file with its secrets, so parse uses only its message.
-func (in *source) parse(text []byte) (root Place, ok bool) {
-	root = Place{in: in, line: 1}
+func (in *source) parse(text []byte) (root Node, ok bool) {
+	root = Node{in: in, line: 1}
 	parsed, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		message := "cannot be parsed"

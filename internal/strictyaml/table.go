@@ -19,14 +19,14 @@ type Table struct {
 	selector string  // the key that selects one of the cases; empty: no cases
 	selected *string // its value
 	cases    []variant
-	checks   []func(Place)
+	checks   []func(Node)
 }
 
 type field struct {
 	name    string
 	preset  string // the default, written in YAML; or Required, or Optional
 	meaning string // empty: the key is always an error
-	read    func(Place)
+	read    func(Node)
 	step    string // between the key of a section and the keys of its settings, such as []
 	section *Table // nil: a scalar
 }
@@ -50,7 +50,7 @@ func newTable(settings func(*Table)) *Table {
 	return t
 }
 
-func (t *Table) add(name, preset, meaning string, read func(Place)) {
+func (t *Table) add(name, preset, meaning string, read func(Node)) {
 	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read})
 }
 
@@ -62,7 +62,7 @@ func (t *Table) Section(name, preset, meaning string, settings func(*Table)) {
 
 // List adds a list of mappings.
 func List[T any](t *Table, name, preset, meaning string, to *[]T, settings func(*T, *Table)) {
-	read := func(p Place) {
+	read := func(p Node) {
 		sequence, ok := p.node.(*ast.SequenceNode)
 		if !ok {
 			p.BadValue("must be a list; write [] for none, or leave the key out for the default")
@@ -78,7 +78,7 @@ func List[T any](t *Table, name, preset, meaning string, to *[]T, settings func(
 
 // Map adds a mapping from names to mappings. It keeps their order, and stores each name in the field that nameOf returns.
 func Map[T any](t *Table, name, preset, meaning string, to *[]T, nameOf func(*T) *string, settings func(*T, *Table)) {
-	read := func(p Place) {
+	read := func(p Node) {
 		if !p.isMapping("from names to " + name) {
 			return
 		}
@@ -109,16 +109,16 @@ func (t *Table) Switch(name, meaning string, to *string, cases Cases) {
 
 // Unsupported adds a key that is always an error, with a reason. The key may get a meaning later.
 func (t *Table) Unsupported(name, why string) {
-	t.add(name, Optional, "", func(p Place) { p.BadKey("%s", why) })
+	t.add(name, Optional, "", func(p Node) { p.BadKey("%s", why) })
 }
 
 // Check adds a check of several settings, or fills in values that depend on others. It runs after the whole section has been
 // read. A setting with an error has its zero value.
-func (t *Table) Check(check func(section Place)) { t.checks = append(t.checks, check) }
+func (t *Table) Check(check func(section Node)) { t.checks = append(t.checks, check) }
 
 // Either requires exactly one of two settings.
 func (t *Table) Either(first, second string) {
-	t.Check(func(p Place) {
+	t.Check(func(p Node) {
 		a, b := p.Child(first), p.Child(second)
 		switch {
 		case a.Given() && b.Given():
@@ -131,7 +131,7 @@ func (t *Table) Either(first, second string) {
 
 // Needs requires the second setting if the first one is given.
 func (t *Table) Needs(first, second string) {
-	t.Check(func(p Place) {
+	t.Check(func(p Node) {
 		if b := p.Child(second); p.Child(first).Given() && !b.Given() {
 			b.BadKey("is required beside %s", first)
 		}
@@ -139,7 +139,7 @@ func (t *Table) Needs(first, second string) {
 }
 
 // read reads a section. If the selector of its cases has an error, it does not check keys that may belong to a case.
-func (t *Table) read(p Place) {
+func (t *Table) read(p Node) {
 	shape := "with the keys " + strings.Join(t.names(), ", ")
 	if t.cases != nil {
 		shape = "with a " + t.selector + " and the settings of that " + t.selector
@@ -163,13 +163,13 @@ func (t *Table) read(p Place) {
 	}
 }
 
-func (t *Table) readFields(p Place) {
+func (t *Table) readFields(p Node) {
 	for _, f := range t.fields {
 		f.readAt(p.Child(f.name))
 	}
 }
 
-func (f field) readAt(p Place) {
+func (f field) readAt(p Node) {
 	if p.node == nil {
 		switch f.preset {
 		case Optional:
@@ -184,7 +184,7 @@ func (f field) readAt(p Place) {
 }
 
 // findUnknown adds errors for keys that neither the section nor its selected case has.
-func (t *Table) findUnknown(p Place, own *Table) {
+func (t *Table) findUnknown(p Node, own *Table) {
 	for _, child := range p.children() {
 		switch {
 		case t.has(child.name) || own.has(child.name):

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// Place is the place of a setting in a file or an environment, whether it has a value or not.
-type Place struct {
+// Node is a setting in a file or an environment, whether it has a value or not.
+type Node struct {
 	in     *source
 	key    string   // such as policy.rules[1].limit
 	name   string   // the last part of the key
@@ -23,10 +23,10 @@ type Place struct {
 }
 
 // Given reports whether the place has a written value. A default is not given.
-func (p Place) Given() bool { return p.node != nil && !p.preset }
+func (p Node) Given() bool { return p.node != nil && !p.preset }
 
 // standIn sets the value to a default, written in YAML.
-func (p Place) standIn(text string) Place {
+func (p Node) standIn(text string) Node {
 	file, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
 		panic(fmt.Sprintf("default of %s: %v", p.key, err)) // an error in a table; any test shows it
@@ -36,12 +36,12 @@ func (p Place) standIn(text string) Place {
 }
 
 // children returns the entries of the mapping at this place, in its order.
-func (p Place) children() []Place {
+func (p Node) children() []Node {
 	mapping, ok := p.node.(*ast.MappingNode)
 	if !ok {
 		return nil
 	}
-	var all []Place
+	var all []Node
 	for _, entry := range mapping.Values {
 		c := p.entry(entry.Key.GetToken().Value)
 		all = append(all, c.holding(entry.Value, entry.Key))
@@ -50,7 +50,7 @@ func (p Place) children() []Place {
 }
 
 // Child returns the entry with a name in the mapping at this place, or an empty place if there is none.
-func (p Place) Child(name string) Place {
+func (p Node) Child(name string) Node {
 	for _, c := range p.children() {
 		if c.name == name {
 			return c
@@ -63,7 +63,7 @@ func (p Place) Child(name string) Place {
 var plainKey = regexp.MustCompile(`^[\w-]+$`)
 
 // entry returns an empty place for a key of the mapping.
-func (p Place) entry(name string) Place {
+func (p Node) entry(name string) Node {
 	shown := name
 	if !plainKey.MatchString(name) {
 		shown = strconv.Quote(name)
@@ -76,14 +76,14 @@ func (p Place) entry(name string) Place {
 }
 
 // Item returns entry i of the list at this place.
-func (p Place) Item(i int) Place {
+func (p Node) Item(i int) Node {
 	node := p.node.(*ast.SequenceNode).Values[i]
 	p.key += "[" + strconv.Itoa(i) + "]"
 	return p.holding(node, node)
 }
 
 // holding returns the place with a node as its value, and the line where that begins.
-func (p Place) holding(node, begin ast.Node) Place {
+func (p Node) holding(node, begin ast.Node) Node {
 	if !p.preset {
 		p.line = lineOf(begin)
 	}
@@ -94,7 +94,7 @@ func (p Place) holding(node, begin ast.Node) Place {
 func lineOf(n ast.Node) int { return n.GetToken().Position.Line }
 
 // isMapping reports whether the value is a mapping. It adds errors for another value, and for duplicate keys.
-func (p Place) isMapping(shape string) bool {
+func (p Node) isMapping(shape string) bool {
 	if _, ok := p.node.(*ast.MappingNode); !ok {
 		hint := ""
 		if _, null := p.node.(*ast.NullNode); null {
@@ -116,12 +116,12 @@ func (p Place) isMapping(shape string) bool {
 }
 
 // BadValue adds an error about the value at this place, and shows the value unless it may hold a secret.
-func (p Place) BadValue(format string, args ...any) { p.bad(p.value(), format, args...) }
+func (p Node) BadValue(format string, args ...any) { p.bad(p.value(), format, args...) }
 
 // BadKey adds an error about a key, such as a missing or an unknown key. It leaves the value out.
-func (p Place) BadKey(format string, args ...any) { p.bad("", format, args...) }
+func (p Node) BadKey(format string, args ...any) { p.bad("", format, args...) }
 
-func (p Place) bad(value, format string, args ...any) {
+func (p Node) bad(value, format string, args ...any) {
 	p.in.errors = append(p.in.errors, Error{p.in.file, p.line, invalid.FieldError{Field: p.key, Message: fmt.Sprintf(format, args...), Value: value}})
 }
 
@@ -129,7 +129,7 @@ func (p Place) bad(value, format string, args ...any) {
 var scheme = regexp.MustCompile(`^[a-z]{1,12}://`)
 
 // value returns the value at this place as errors show it.
-func (p Place) value() string {
+func (p Node) value() string {
 	text, isText := textOf(p.node)
 	switch p.node.(type) {
 	case nil:
