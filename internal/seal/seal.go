@@ -3,7 +3,7 @@
 //
 // A sealed value is a version (1 byte), the id of its key (8), a nonce (24) and
 // the ciphertext with its tag. The tag also covers the version, the id and the
-// [Place] of the value: a value that is copied to another row, column or tenant
+// [Cell] of the value: a value that is copied to another row, column or tenant
 // does not open.
 package seal
 
@@ -48,19 +48,19 @@ const (
 	PrefixBytes = 1 + idBytes
 )
 
-// Place is the row and column of a sealed value.
-type Place struct {
+// Cell is the row and column of a sealed value.
+type Cell struct {
 	Table, Column string
 	Row, Tenant   uuid.UUID
 }
 
-// String names the place, without the value.
-func (p Place) String() string {
+// String names the cell, without the value.
+func (p Cell) String() string {
 	return fmt.Sprintf("%s.%s of %s (tenant %s)", p.Table, p.Column, p.Row, p.Tenant)
 }
 
 // bind returns what the tag of a value covers besides the ciphertext.
-func (p Place) bind(prefix []byte) []byte {
+func (p Cell) bind(prefix []byte) []byte {
 	b := slices.Clone(prefix)
 	for _, name := range []string{p.Table, p.Column} {
 		b = append(binary.BigEndian.AppendUint32(b, uint32(len(name))), name...)
@@ -123,7 +123,7 @@ func (s *Sealer) Prefix() []byte {
 }
 
 // Seal encrypts a value for a place. The only error is [ErrNoKey].
-func (s *Sealer) Seal(plain []byte, at Place) ([]byte, error) {
+func (s *Sealer) Seal(plain []byte, at Cell) ([]byte, error) {
 	if s == nil {
 		return nil, ErrNoKey
 	}
@@ -136,7 +136,7 @@ func (s *Sealer) Seal(plain []byte, at Place) ([]byte, error) {
 
 // Open decrypts the value of a place. The error names the place, and wraps
 // [ErrNoKey], [ErrOtherKey] or [ErrDamaged].
-func (s *Sealer) Open(sealed []byte, at Place) ([]byte, error) {
+func (s *Sealer) Open(sealed []byte, at Cell) ([]byte, error) {
 	plain, err := s.open(sealed, at)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", at, err)
@@ -144,7 +144,7 @@ func (s *Sealer) Open(sealed []byte, at Place) ([]byte, error) {
 	return plain, nil
 }
 
-func (s *Sealer) open(sealed []byte, at Place) ([]byte, error) {
+func (s *Sealer) open(sealed []byte, at Cell) ([]byte, error) {
 	if s == nil {
 		return nil, ErrNoKey
 	}

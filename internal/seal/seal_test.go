@@ -21,12 +21,12 @@ func newSealer(t testing.TB, keys ...string) *seal.Sealer {
 	return s
 }
 
-func place() seal.Place {
-	return seal.Place{Table: "webhooks", Column: "secret", Row: uuid.New(), Tenant: uuid.New()}
+func place() seal.Cell {
+	return seal.Cell{Table: "webhooks", Column: "secret", Row: uuid.New(), Tenant: uuid.New()}
 }
 
 // opens fails unless the value opens as plain.
-func opens(t *testing.T, s *seal.Sealer, sealed []byte, at seal.Place, plain string) {
+func opens(t *testing.T, s *seal.Sealer, sealed []byte, at seal.Cell, plain string) {
 	t.Helper()
 	if got, err := s.Open(sealed, at); err != nil || string(got) != plain {
 		t.Errorf("%q, %v", got, err)
@@ -34,7 +34,7 @@ func opens(t *testing.T, s *seal.Sealer, sealed []byte, at seal.Place, plain str
 }
 
 // refuses fails unless opening returns that error, which names the place and not the secret.
-func refuses(t *testing.T, s *seal.Sealer, sealed []byte, at seal.Place, want error) {
+func refuses(t *testing.T, s *seal.Sealer, sealed []byte, at seal.Cell, want error) {
 	t.Helper()
 	got, err := s.Open(sealed, at)
 	if !errors.Is(err, want) || got != nil {
@@ -61,13 +61,13 @@ func TestSealer_Place(t *testing.T) {
 	if bytes.Equal(again, sealed) {
 		t.Error("sealed twice, a value looks the same")
 	}
-	for name, change := range map[string]func(p *seal.Place){
-		"row":    func(p *seal.Place) { p.Row = uuid.New() },
-		"tenant": func(p *seal.Place) { p.Tenant = uuid.New() },
-		"column": func(p *seal.Place) { p.Column = "old_secret" },
-		"table":  func(p *seal.Place) { p.Table = "channels" },
-		"shift":  func(p *seal.Place) { p.Table, p.Column = "webhookss", "ecret" },
-		"swap":   func(p *seal.Place) { p.Row, p.Tenant = p.Tenant, p.Row },
+	for name, change := range map[string]func(p *seal.Cell){
+		"row":    func(p *seal.Cell) { p.Row = uuid.New() },
+		"tenant": func(p *seal.Cell) { p.Tenant = uuid.New() },
+		"column": func(p *seal.Cell) { p.Column = "old_secret" },
+		"table":  func(p *seal.Cell) { p.Table = "channels" },
+		"shift":  func(p *seal.Cell) { p.Table, p.Column = "webhookss", "ecret" },
+		"swap":   func(p *seal.Cell) { p.Row, p.Tenant = p.Tenant, p.Row },
 	} {
 		other := at
 		change(&other)
@@ -140,7 +140,7 @@ func FuzzSealer(f *testing.F) {
 	f.Add([]byte{}, []byte{1}, "", "")
 	s := newSealer(f, seal.NewKey())
 	f.Fuzz(func(t *testing.T, plain, other []byte, table, column string) {
-		at := seal.Place{Table: table, Column: column, Row: uuid.New(), Tenant: uuid.New()}
+		at := seal.Cell{Table: table, Column: column, Row: uuid.New(), Tenant: uuid.New()}
 		sealed, err := s.Seal(plain, at)
 		if err != nil {
 			t.Fatal(err)

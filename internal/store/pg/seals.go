@@ -30,7 +30,7 @@ const resealedAtOnce = 100
 
 // LostSecret is a sealed value that no key opens.
 type LostSecret struct {
-	seal.Place
+	seal.Cell
 	Err    error // of the try to open it
 	sealed []byte
 }
@@ -58,7 +58,7 @@ func (s *DB) CheckSeals(ctx context.Context) error {
 func checkSeals(ctx context.Context, c *pgx.Conn, sealer *seal.Sealer) error {
 	e := &SealsError{noKey: sealer == nil}
 	for _, of := range sealedColumns {
-		err := of.each(ctx, c, nil, uuid.Nil, nil, func(sealed []byte, at seal.Place) {
+		err := of.each(ctx, c, nil, uuid.Nil, nil, func(sealed []byte, at seal.Cell) {
 			e.Sealed++
 			if _, err := sealer.Open(sealed, at); err == nil {
 				e.Opened++
@@ -76,12 +76,12 @@ func checkSeals(ctx context.Context, c *pgx.Conn, sealer *seal.Sealer) error {
 
 // each calls f with the values of the rows after an id, in the order of ids. It skips values that begin with prefix. A
 // nil limit means no limit.
-func (of sealedColumn) each(ctx context.Context, c *pgx.Conn, prefix []byte, after uuid.UUID, limit *int, f func(sealed []byte, at seal.Place)) error {
+func (of sealedColumn) each(ctx context.Context, c *pgx.Conn, prefix []byte, after uuid.UUID, limit *int, f func(sealed []byte, at seal.Cell)) error {
 	rows, _ := c.Query(ctx, fmt.Sprintf(`
 		SELECT id, tenant_id, %[1]s FROM %[2]s WHERE id > $1 AND %[1]s <> '' AND substr(%[1]s, 1, $2) <> coalesce($3, ''::bytea) ORDER BY id LIMIT $4`, of.column, of.table),
 		after, seal.PrefixBytes, prefix, limit)
 	var (
-		at     = seal.Place{Table: of.table, Column: of.column}
+		at     = seal.Cell{Table: of.table, Column: of.column}
 		sealed []byte
 	)
 	_, err := pgx.ForEachRow(rows, []any{&at.Row, &at.Tenant, &sealed}, func() error {
@@ -129,7 +129,7 @@ func (s *DB) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID) (
 	err = s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		p = resealed{}
 		b, changed := &pgx.Batch{}, 0
-		err := of.each(ctx, c.Conn(), s.Cfg.Sealer.Prefix(), after, &limit, func(sealed []byte, at seal.Place) {
+		err := of.each(ctx, c.Conn(), s.Cfg.Sealer.Prefix(), after, &limit, func(sealed []byte, at seal.Cell) {
 			p.last = at.Row
 			plain, err := s.Cfg.Sealer.Open(sealed, at)
 			if err != nil {

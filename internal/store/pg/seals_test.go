@@ -258,7 +258,7 @@ func TestReseal_ChangedMeanwhile(t *testing.T) {
 	b.Waiting(t, 1)
 	sealer, err := seal.New(was)
 	testenv.Check(t, err)
-	sealed, err := sealer.Seal([]byte("after"), seal.Place{Table: "webhooks", Column: "secret", Row: w.ID, Tenant: b.TenantID})
+	sealed, err := sealer.Seal([]byte("after"), seal.Cell{Table: "webhooks", Column: "secret", Row: w.ID, Tenant: b.TenantID})
 	testenv.Check(t, err)
 	b.Exec(t, `UPDATE webhooks SET secret = $2 WHERE id = $1`, w.ID, sealed)
 	b.Exec(t, `COMMIT`)

@@ -71,8 +71,8 @@ func (s *Store) CreateWebhook(ctx context.Context, w webhook.Webhook, secret str
 }
 
 // secretPlace returns the place of a webhook's secret, which its seal is bound to.
-func secretPlace(column string, tenant, id uuid.UUID) seal.Place {
-	return seal.Place{Table: "webhooks", Column: column, Row: id, Tenant: tenant}
+func secretPlace(column string, tenant, id uuid.UUID) seal.Cell {
+	return seal.Cell{Table: "webhooks", Column: column, Row: id, Tenant: tenant}
 }
 
 // hostOf returns the host of a webhook's URL. The rest of the URL may be a secret.
