@@ -21,7 +21,7 @@ import (
 type chunkStore interface {
 	CampaignLanes() []push.Lane
 	CampaignChunk(ctx context.Context, part campaigns.Part) (*campaigns.Chunk, context.Context)
-	NextUndecided(ctx context.Context, c broadcast.Campaign, after campaigns.Place) (shard int, found bool, err error)
+	NextUndecided(ctx context.Context, c broadcast.Campaign, after campaigns.Position) (shard int, found bool, err error)
 	EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 

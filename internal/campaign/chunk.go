@@ -47,7 +47,7 @@ type Chunk struct {
 // Done is the result of a chunk.
 type Done struct {
 	Decided []campaigns.Decided // in the order of the lines' places
-	Next    campaigns.Place     // the place of the last line
+	Next    campaigns.Position  // the place of the last line
 	More    bool                // there may be undecided recipients after Next
 	Status  broadcast.Status    // of the campaign; unless it is starting, nothing was decided
 }
@@ -95,7 +95,7 @@ func (c *Chunk) run(ctx context.Context, tx *campaigns.Chunk) (done Done, err er
 	c.planned = len(planned)
 	done = Done{Decided: planned, Next: c.After, More: lines.More || len(planned) < len(lines.All)}
 	if n := len(planned); n > 0 {
-		done.Next = planned[n-1].Place()
+		done.Next = planned[n-1].Position()
 	}
 	if c.Room != nil && len(o.Drafts) > 0 {
 		if o.CapUsage, err = c.Room(ctx, o.Drafts); err != nil {

@@ -8,7 +8,7 @@ import (
 // cursor is a position among the recipients of a campaign, lane by lane.
 type cursor struct {
 	lanes []push.Lane // remaining lanes
-	after campaigns.Place
+	after campaigns.Position
 }
 
 func newCursor(lanes []push.Lane) cursor {
@@ -16,7 +16,7 @@ func newCursor(lanes []push.Lane) cursor {
 }
 
 // next returns the position of the next recipients. It is false at the end.
-func (p *cursor) next() (shards push.Lane, after campaigns.Place, ok bool) {
+func (p *cursor) next() (shards push.Lane, after campaigns.Position, ok bool) {
 	if len(p.lanes) == 0 {
 		return shards, after, false
 	}
@@ -24,7 +24,7 @@ func (p *cursor) next() (shards push.Lane, after campaigns.Place, ok bool) {
 }
 
 // pass moves to a position. more reports whether its lane may have more recipients.
-func (p *cursor) pass(to campaigns.Place, more bool) {
+func (p *cursor) pass(to campaigns.Position, more bool) {
 	if p.after = to; more {
 		return
 	}

@@ -69,7 +69,7 @@ type pauseStore interface {
 // cancelStore ends what is left of canceled campaigns.
 type cancelStore interface {
 	WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
-	DropUndecided(ctx context.Context, c broadcast.Campaign, shards push.Lane, after campaigns.Place) (next campaigns.Place, more bool, err error)
+	DropUndecided(ctx context.Context, c broadcast.Campaign, shards push.Lane, after campaigns.Position) (next campaigns.Position, more bool, err error)
 }
 
 // pushes books the pushes of recipients, and follows up on bookings.

@@ -21,20 +21,20 @@ import (
 type Part struct {
 	Campaign broadcast.Campaign
 	Shards   push.Lane // within one lane of the store: see [Runs.CampaignLanes]
-	After    Place     // only recipients after this place
+	After    Position  // only recipients after this place
 }
 
-// Place is a place in the order of a campaign's recipients. The zero value is before all recipients of a lane that begins
+// Position is a place in the order of a campaign's recipients. The zero value is before all recipients of a lane that begins
 // with shard 0; see [BeforeShards].
-type Place struct {
+type Position struct {
 	Shard     int
 	Key       int64
 	Recipient string
 }
 
 // BeforeShards returns the place before the recipients of some shards.
-func BeforeShards(shards push.Lane) Place {
-	return Place{Shard: shards.First - 1}
+func BeforeShards(shards push.Lane) Position {
+	return Position{Shard: shards.First - 1}
 }
 
 // CampaignLanes returns the ranges of shards within which each chunk must be.
@@ -111,7 +111,7 @@ func (c *Chunk) Lock(ctx context.Context, planned []Decided, o booking.Order) (s
 	if c.session, err = c.store.db.Session(ctx); err != nil {
 		return "", err
 	}
-	var places []Place
+	var places []Position
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
 	b.Queue(`SELECT status FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, c.part.Campaign.ID).QueryRow(func(row pgx.Row) error {
@@ -119,7 +119,7 @@ func (c *Chunk) Lock(ctx context.Context, planned []Decided, o booking.Order) (s
 	})
 	if len(planned) > 0 {
 		c.queueUndecided(b, undecidedPlacesSQL+` FOR UPDATE`, len(planned)).Query(func(rows pgx.Rows) error {
-			places, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Place, err error) {
+			places, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Position, err error) {
 				err = row.Scan(&p.Key, &p.Recipient)
 				p.Shard = push.Shard(p.Key)
 				return p, err
@@ -133,7 +133,7 @@ func (c *Chunk) Lock(ctx context.Context, planned []Decided, o booking.Order) (s
 	if err := c.session.SendBatch(ctx, b).Close(); err != nil || status != broadcast.Starting {
 		return status, err
 	}
-	return status, samePlaces(places, planned)
+	return status, samePositions(places, planned)
 }
 
 // beginTrial begins a transaction that only reads.
@@ -147,13 +147,13 @@ func (c *Chunk) beginTrial(ctx context.Context) (err error) {
 	return c.session.SendBatch(ctx, b).Close()
 }
 
-// samePlaces returns errChanged unless the next undecided recipients are the planned ones.
-func samePlaces(places []Place, planned []Decided) error {
+// samePositions returns errChanged unless the next undecided recipients are the planned ones.
+func samePositions(places []Position, planned []Decided) error {
 	if len(places) != len(planned) {
 		return errChanged
 	}
 	for i := range places {
-		if places[i] != planned[i].Place() {
+		if places[i] != planned[i].Position() {
 			return errChanged
 		}
 	}

@@ -30,7 +30,7 @@ func undecided(columns string) string {
 
 // NextUndecided returns the shard of the next undecided recipient of a campaign after a place, if there is one. If each
 // shard is a lane, a small campaign has no recipients in most lanes, and a caller skips those.
-func (s *Runs) NextUndecided(ctx context.Context, c broadcast.Campaign, after Place) (shard int, found bool, err error) {
+func (s *Runs) NextUndecided(ctx context.Context, c broadcast.Campaign, after Position) (shard int, found bool, err error) {
 	all, err := pg.Collect(ctx, s.db, pgx.RowTo[int], `
 		SELECT shard FROM campaign_recipients
 		WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) AND outcome IS NULL ORDER BY shard, recipient_key, recipient LIMIT 1`,
@@ -54,8 +54,8 @@ type Line struct {
 	Erased bool  // the recipient was erased, and gets nothing
 }
 
-// Place returns the place of the line's recipient.
-func (l *Line) Place() Place { return Place{push.Shard(l.Key), l.Key, l.Recipient} }
+// Position returns the place of the line's recipient.
+func (l *Line) Position() Position { return Position{push.Shard(l.Key), l.Key, l.Recipient} }
 
 // Lines are the next undecided lines of a campaign, with all that their pushes are planned by.
 type Lines struct {

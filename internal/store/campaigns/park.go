@@ -199,7 +199,7 @@ func (s *Runs) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []book
 
 // DropUndecided cancels the next undecided recipients, after a place, of a campaign that is being canceled. It returns the
 // place of the last one, and reports whether there may be more after it.
-func (s *Runs) DropUndecided(ctx context.Context, c broadcast.Campaign, shards push.Lane, after Place) (next Place, more bool, err error) {
+func (s *Runs) DropUndecided(ctx context.Context, c broadcast.Campaign, shards push.Lane, after Position) (next Position, more bool, err error) {
 	err = s.step(ctx, c.ID, []broadcast.Status{broadcast.Canceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 		next, more = after, false
 		rows, _ := tx.Query(ctx, pg.InShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, c.Audience, shards.First, shards.Last,
@@ -217,7 +217,7 @@ func (s *Runs) DropUndecided(ctx context.Context, c broadcast.Campaign, shards p
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		next, more = Place{push.Shard(key), key, recipient}, len(keys) == 5*campaignPortion
+		next, more = Position{push.Shard(key), key, recipient}, len(keys) == 5*campaignPortion
 		_, err = tx.Exec(ctx, s.db.Joining(`
 			UPDATE campaign_recipients r SET outcome = 'canceled', reason = '`+booking.CampaignCanceledReason+`', decided_at = statement_timestamp()
 			FROM unnest($3::bigint[], $4::text[]) AS n (recipient_key, recipient)
