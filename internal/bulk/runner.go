@@ -44,7 +44,7 @@ type runner struct {
 	pushes pushes
 	log    *slog.Logger
 	worker uuid.UUID
-	turns  loop.Turns[uuid.UUID, bulk.Running]
+	turns  loop.RoundRobin[uuid.UUID, bulk.Running]
 
 	mu    sync.Mutex
 	tries map[uuid.UUID]int // failed tries, by push

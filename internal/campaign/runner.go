@@ -91,10 +91,10 @@ type runner struct {
 	log     *slog.Logger
 	cfg     RunnerConfig
 	worker  uuid.UUID
-	work    map[uuid.UUID]*progress                          // by campaign of this worker
-	turns   loop.Turns[uuid.UUID, campaigns.RunningCampaign] // campaigns with steps to do
-	waits   loop.Turns[uuid.UUID, campaigns.RunningCampaign] // campaigns that wait for their pushes
-	visited time.Time                                        // when waiting campaigns were last visited
+	work    map[uuid.UUID]*progress                               // by campaign of this worker
+	turns   loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign] // campaigns with steps to do
+	waits   loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign] // campaigns that wait for their pushes
+	visited time.Time                                             // when waiting campaigns were last visited
 }
 
 // progress is a worker's progress with a campaign. Losing it only costs work.
@@ -114,8 +114,8 @@ func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loo
 }
 
 // take returns the turns of tenants for a kind of campaigns.
-func (r *runner) take(which campaigns.CampaignsWith) loop.Turns[uuid.UUID, campaigns.RunningCampaign] {
-	return loop.Turns[uuid.UUID, campaigns.RunningCampaign]{
+func (r *runner) take(which campaigns.CampaignsWith) loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign] {
+	return loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign]{
 		Owner: func(c *campaigns.RunningCampaign) uuid.UUID { return c.Tenant },
 		Take: func(ctx context.Context, except []uuid.UUID) (*campaigns.RunningCampaign, error) {
 			return r.store.TakeCampaign(ctx, r.worker, which, except)

@@ -58,9 +58,9 @@ func sleep(ctx context.Context, tick <-chan time.Time, wake <-chan struct{}) boo
 	return true
 }
 
-// Turns lets the owners of work take turns: in each turn, every owner with work gets one step. K identifies an owner, T
+// RoundRobin lets the owners of work take turns: in each turn, every owner with work gets one step. K identifies an owner, T
 // is a piece of work. It is for one goroutine.
-type Turns[K comparable, T any] struct {
+type RoundRobin[K comparable, T any] struct {
 	Take  func(ctx context.Context, except []K) (*T, error) // the work that has waited longest, without the work of some owners; nil: none
 	Owner func(*T) K
 
@@ -68,7 +68,7 @@ type Turns[K comparable, T any] struct {
 }
 
 // Next returns the next work, or nil if there is none.
-func (t *Turns[K, T]) Next(ctx context.Context) (*T, error) {
+func (t *RoundRobin[K, T]) Next(ctx context.Context) (*T, error) {
 	next, err := t.Take(ctx, t.served)
 	if err == nil && next == nil && len(t.served) > 0 {
 		t.served = t.served[:0]

@@ -43,7 +43,7 @@ type refitter struct {
 	log        *slog.Logger
 	cfg        RefitterConfig
 	worker     uuid.UUID
-	turns      loop.Turns[uuid.UUID, booking.Refitting]
+	turns      loop.RoundRobin[uuid.UUID, booking.Refitting]
 
 	began bool // rechecked the pushes that the operator's file had put off: the file may have changed since
 

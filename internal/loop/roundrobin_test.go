@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestTurns: an owner with much work gets a step for each step of another one.
-func TestTurns(t *testing.T) {
+// TestRoundRobin: an owner with much work gets a step for each step of another one.
+func TestRoundRobin(t *testing.T) {
 	t.Parallel()
 	work := []string{"a1", "a2", "a3", "b1", "b2"}
 	broken := errors.New("broken")
 	var fails error
-	turns := Turns[byte, string]{
+	turns := RoundRobin[byte, string]{
 		Take: func(_ context.Context, except []byte) (*string, error) {
 			i := slices.IndexFunc(work, func(w string) bool { return !slices.Contains(except, w[0]) })
 			if fails != nil || i < 0 {
