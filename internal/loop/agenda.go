@@ -60,9 +60,9 @@ func (a *Agenda[K]) Expect() {
 	a.busy.Store(&now)
 }
 
-// Waits reports whether there was work of a kind at the last poll. It also returns true before the first poll, and
+// HasWork reports whether there was work of a kind at the last poll. It also returns true before the first poll, and
 // after a failed one.
-func (a *Agenda[K]) Waits(work K) bool { return a.loops[work].waits.Load() }
+func (a *Agenda[K]) HasWork(work K) bool { return a.loops[work].waits.Load() }
 
 // Run polls until ctx ends. While polling fails, all loops run at their own intervals. It always returns nil.
 func (a *Agenda[K]) Run(ctx context.Context) error {

@@ -51,8 +51,8 @@ func TestAgenda_Passes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
 		got := passes(t, map[string]time.Duration{"often": 100 * ms, "each second": time.Second, "never": time.Second}, func(a *Agenda[string], at time.Duration) ([]string, error) {
-			if waited := at > 3*time.Second && at <= 5*time.Second; at > 0 && (a.Waits("often") != waited || a.Waits("never")) || at == 0 && !a.Waits("never") {
-				t.Errorf("after %v there is work: %v", at, a.Waits("often"))
+			if waited := at > 3*time.Second && at <= 5*time.Second; at > 0 && (a.HasWork("often") != waited || a.HasWork("never")) || at == 0 && !a.HasWork("never") {
+				t.Errorf("after %v there is work: %v", at, a.HasWork("often"))
 			}
 			if at >= 3*time.Second && at < 5*time.Second {
 				return []string{"often", "each second", "unknown"}, nil
