@@ -256,8 +256,8 @@ func (w *Worker) Channels(each func(channel string, waiting int, held time.Durat
 	}
 }
 
-// Waits reports whether the pushes of a channel have to wait in its queue, and may be overdue for that reason.
-func (w *Worker) Waits(channel string) bool {
+// Backlogged reports whether the pushes of a channel have to wait in its queue, and may be overdue for that reason.
+func (w *Worker) Backlogged(channel string) bool {
 	queue := w.queues.byName[channel]
 	return queue != nil && queue.blocked()
 }

@@ -115,7 +115,7 @@ func (q *queue) take() []push.WakeUp {
 type handler func(ctx context.Context, w push.WakeUp) error
 
 func (h handler) Handle(ctx context.Context, w push.WakeUp) error { return h(ctx, w) }
-func (handler) Waits(string) bool                                 { return false }
+func (handler) Backlogged(string) bool                            { return false }
 
 // lanes implements the owner of lanes.
 type lanes []push.Lane

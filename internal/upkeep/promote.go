@@ -38,7 +38,7 @@ type owner interface{ Lanes() []push.Lane }
 // deliverer sends the due pushes in the lane of a wake-up, and knows the channels whose pushes must wait in a queue.
 type deliverer interface {
 	Handle(ctx context.Context, w push.WakeUp) error
-	Waits(channel string) bool
+	Backlogged(channel string) bool
 }
 
 // Promoter puts wake-ups into the queue for pushes that are due soon in the lanes that this worker owns. Every worker
@@ -158,7 +158,7 @@ func (p *Promoter) wakeUps(l push.Lane, ahead push.Ahead) (wakeUps []push.WakeUp
 // late returns how long the oldest push has been due, without pushes that wait for their channel.
 func (p *Promoter) late(ahead push.Ahead) (late time.Duration) {
 	for channel, since := range ahead.Oldest {
-		if !p.deliverer.Waits(channel) {
+		if !p.deliverer.Backlogged(channel) {
 			late = max(late, ahead.Now.Sub(since))
 		}
 	}

@@ -146,7 +146,7 @@ func TestPromoter_Overdue(t *testing.T) {
 // waits is a deliverer with a channel "waits" whose pushes must wait.
 type waits struct{ handler }
 
-func (waits) Waits(channel string) bool { return channel == "waits" }
+func (waits) Backlogged(channel string) bool { return channel == "waits" }
 
 // TestPromoter_ArmsWhatIsBooked: with a real store, pushes that become due within the horizon are armed for their
 // moments, and no others.
