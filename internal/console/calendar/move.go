@@ -104,7 +104,7 @@ func (v *moveView) again(why error) error {
 // clocks are furthest ahead. exact is the moment that the field shows, as long as it was not changed: the clocks may show it twice.
 func (v *moveView) readStart(written, exact string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, exact)
-	if err != nil || !frame.StillShows(written, v.field(at, v.p.SentZone())) {
+	if err != nil || !frame.Unchanged(written, v.field(at, v.p.SentZone())) {
 		if at, err = time.Parse(time.RFC3339Nano, written); err == nil && v.Zones {
 			at = at.UTC().Add(FurthestAhead)
 		}

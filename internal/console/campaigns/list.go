@@ -66,7 +66,7 @@ func oneZone(p *frame.Page, c client.Campaign) template.HTML {
 		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " in " + c.TimeZone))
 	}
 	at := zone.Instant(local, in)
-	clocks, named, away := frame.Written(at, in, p.Now())
+	clocks, named, away := frame.FormatTime(at, in, p.Now())
 	return frame.TimeElement(at, clocks, named, away)
 }
 

@@ -84,10 +84,10 @@ func readWhen(p *frame.Page, v *draftView) (client.CampaignChange, error) {
 // A time that the draft already has is no fault.
 func unusedTimes(p *frame.Page, v *draftView, wrong *frame.Faults) {
 	at, local := p.Field("send_at"), p.Field("local_time")
-	if p.Field("when") != "at" && at != "" && !frame.StillShows(at, p.Local(v.SendAt)) {
+	if p.Field("when") != "at" && at != "" && !frame.Unchanged(at, p.Local(v.SendAt)) {
 		wrong.Add("send_at", errors.New("this time is not used yet. Choose “Same time for everyone” above it, or empty the field"))
 	}
-	if p.Field("when") != "local" && local != "" && !frame.StillShows(local, v.LocalTime) {
+	if p.Field("when") != "local" && local != "" && !frame.Unchanged(local, v.LocalTime) {
 		wrong.Add("local_time", errors.New("this time is not used yet. Choose “At each person’s local time” above it, or empty the field"))
 	}
 }

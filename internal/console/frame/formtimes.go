@@ -99,14 +99,14 @@ func LocalIn(t time.Time, in *time.Location) string {
 // clocks show twice is the one that was meant.
 func (f *Form) FormTime(name string) (time.Time, error) {
 	written := f.Field(name)
-	if exact, err := time.Parse(time.RFC3339Nano, f.Field(name+"_exact")); err == nil && StillShows(written, f.Local(exact)) {
+	if exact, err := time.Parse(time.RFC3339Nano, f.Field(name+"_exact")); err == nil && Unchanged(written, f.Local(exact)) {
 		return exact, nil
 	}
 	return f.ReadLocal(written)
 }
 
-// StillShows reports whether a time field still has the value that it was drawn with. Browsers omit zero seconds.
-func StillShows(written, given string) bool {
+// Unchanged reports whether a time field still has the value that it was drawn with. Browsers omit zero seconds.
+func Unchanged(written, given string) bool {
 	return written == given || written == strings.TrimSuffix(given, ":00")
 }
 

@@ -15,8 +15,8 @@ type Times struct {
 // Now returns the current time, which distances start from.
 func (s *Times) Now() time.Time { return s.Clock() }
 
-// Written formats a time for people: the local time in a zone, the name of the zone, and the distance from now.
-func Written(t time.Time, in *time.Location, now time.Time) (clocks, named, away string) {
+// FormatTime formats a time for people: the local time in a zone, the name of the zone, and the distance from now.
+func FormatTime(t time.Time, in *time.Location, now time.Time) (clocks, named, away string) {
 	shown := t.In(in)
 	clocks = shown.Format("2006-01-02 15:04:05")
 	if t.Nanosecond() != 0 {
@@ -30,7 +30,7 @@ func (s *Times) Time(t time.Time) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	clocks, named, away := Written(t, s.Zones.Shown(), s.Now())
+	clocks, named, away := FormatTime(t, s.Zones.Shown(), s.Now())
 	return TimeElement(t, clocks, named, away)
 }
 
@@ -44,7 +44,7 @@ func TimeElement(t time.Time, clocks, named, away string) template.HTML {
 func (s *Times) PlainTime(t time.Time) string { return PlainTime(t, s.Zones.Shown(), s.Now()) }
 
 func PlainTime(t time.Time, in *time.Location, now time.Time) string {
-	clocks, named, away := Written(t, in, now)
+	clocks, named, away := FormatTime(t, in, now)
 	return clocks + " " + named + ", " + away
 }
 

@@ -33,7 +33,7 @@ func FaultWords(p *Page, f client.Fault) string {
 		}
 	}
 	if !f.Now.IsZero() {
-		clocks, zone, _ := Written(f.Now, p.Zones.Shown(), p.Now())
+		clocks, zone, _ := FormatTime(f.Now, p.Zones.Shown(), p.Now())
 		text = strings.Replace(text, RFC3339(f.Now), clocks+" "+zone, 1)
 	}
 	return Words(text)
