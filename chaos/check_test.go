@@ -241,24 +241,24 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// TestProvider_AllManners: the provider behaves as the name of a recipient says at
+// TestProvider_AllBehaviours: the provider behaves as the name of a recipient says at
 // the first attempt, and badly only where it is to.
-func TestProvider_AllManners(t *testing.T) {
-	well, badly := simulator{behaviour: "well"}, simulator{behaviour: "badly", seed: "1"}
-	met := map[manner]int{}
-	for i, m := range manners {
+func TestProvider_AllBehaviours(t *testing.T) {
+	well, badly := simulator{mode: "well"}, simulator{mode: "badly", seed: "1"}
+	met := map[behaviour]int{}
+	for i, m := range behaviours {
 		name := fmt.Sprintf("%d-x", i)
-		if got := well.manner(name, "p", 1); got != m {
+		if got := well.behaviour(name, "p", 1); got != m {
 			t.Errorf("%s meets %v, want %v", name, got, m)
 		}
-		if got := well.manner(name, "p", 2); got != manners[0] {
+		if got := well.behaviour(name, "p", 2); got != behaviours[0] {
 			t.Errorf("%s meets %v at the second attempt", name, got)
 		}
 	}
 	for i := range 2000 {
-		met[badly.manner("anna", fmt.Sprint(i), 1)]++
+		met[badly.behaviour("anna", fmt.Sprint(i), 1)]++
 	}
-	for _, m := range manners {
+	for _, m := range behaviours {
 		if met[m] == 0 {
 			t.Errorf("no push meets %v", m)
 		}

@@ -212,7 +212,7 @@ func (b *bundle) smallWork() {
 			c.move(ctx, far, at(3610))
 		}
 	}
-	for i := range manners {
+	for i := range behaviours {
 		name := fmt.Sprintf("%d-manner", i)
 		c.submit(ctx, name, "", name, at(2))
 		c.submit(ctx, name+"-once", "once", name+"-once", at(2))

@@ -24,7 +24,7 @@ type Arrival struct {
 	At                   time.Time // when the request had been read
 	Signed               bool      // with the secret of the variable PUSH_SECRET
 	Message              json.RawMessage
-	Does                 string // how it was treated; see Manners
+	Does                 string // how it was treated; see Behaviours
 	Taken                bool   // whether the recipient has the push, whatever the answer says
 }
 
@@ -132,7 +132,7 @@ func (s simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	if do, ok := Manners[a.Does]; ok {
+	if do, ok := Behaviours[a.Does]; ok {
 		do(w, r)
 		return
 	}

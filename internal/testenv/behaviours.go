@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Manners maps names to treatments of a request that a Provider has read. With any other name it accepts the request.
-var Manners = map[string]http.HandlerFunc{
+// Behaviours maps names to treatments of a request that a Provider has read. With any other name it accepts the request.
+var Behaviours = map[string]http.HandlerFunc{
 	"slow":        func(w http.ResponseWriter, _ *http.Request) { accept(w, "slow", time.Second) },
 	"slower":      func(w http.ResponseWriter, _ *http.Request) { accept(w, "slower", 5*time.Second) },
 	"slowish":     func(w http.ResponseWriter, _ *http.Request) { accept(w, "slowish", 200*time.Millisecond) },
