@@ -30,8 +30,8 @@ const wakeUpHandlers = 16
 // The intervals of a worker's queries for work, normally and after a while without work. Due pushes do not wait for these queries: the
 // queue wakes workers.
 const (
-	lookEvery = 250 * time.Millisecond
-	lookIdle  = time.Second
+	pollInterval     = 250 * time.Millisecond
+	idlePollInterval = time.Second
 )
 
 // worker builds the loops and gauges of a worker. runAll starts the loops.
@@ -41,7 +41,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	pacer := pace.New(a.redis.pace, a.store.Installation, id.String(),
 		a.redisFailed("channel speed: Redis failed; each worker keeps to a share", a.metrics.PaceErrors.Inc))
 	owner := upkeep.NewOwner(a.store, a.lanes, a.log)
-	agenda := &loop.Agenda[store.Work]{Interval: min(lookEvery, d.Lease/4), Idle: min(lookIdle, d.Lease/4), Log: a.log, Poll: func(ctx context.Context) ([]store.Work, error) {
+	agenda := &loop.Agenda[store.Work]{Interval: min(pollInterval, d.Lease/4), Idle: min(idlePollInterval, d.Lease/4), Log: a.log, Poll: func(ctx context.Context) ([]store.Work, error) {
 		return a.store.Agenda(ctx, owner.Lanes())
 	}}
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
