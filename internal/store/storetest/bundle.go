@@ -27,14 +27,14 @@ type Bundle struct {
 // Setup returns a new tenant in the shared database, for tests of a single tenant's data.
 func Setup(t testing.TB) *Bundle {
 	t.Helper()
-	return setupAt(t, sharedDesks.take(t))
+	return setupAt(t, sharedStores.take(t))
 }
 
 // SetupAlone returns a tenant in a database of its own, for tests that concern all tenants: audits, lanes, partitions,
 // due or lost pushes, and counts or locks of whole tables.
 func SetupAlone(t testing.TB) *Bundle {
 	t.Helper()
-	b := setupAt(t, ownDesks.take(t))
+	b := setupAt(t, ownStores.take(t))
 	b.alone = true
 	return b
 }
@@ -43,14 +43,14 @@ func SetupAlone(t testing.TB) *Bundle {
 // connections.
 func SetupNew(t testing.TB) *Bundle {
 	t.Helper()
-	d := ownDesks.open(t)
+	d := ownStores.open(t)
 	t.Cleanup(func() { close(d.leave) })
 	b := setupAt(t, d)
 	b.alone = true
 	return b
 }
 
-func setupAt(t testing.TB, d *desk) *Bundle {
+func setupAt(t testing.TB, d *pooledStore) *Bundle {
 	t.Helper()
 	b := &Bundle{Store: d.store, URL: d.url, DB: d.db, Watch: d.watch, TenantID: uuid.New()}
 	b.Exec(t, `INSERT INTO tenants (id, name) VALUES ($1, $2)`, b.TenantID, b.TenantID.String())

@@ -26,8 +26,8 @@ var Lanes = flag.Int("lanes", 4, "into how many lanes the stores divide all reci
 // Main runs the tests of a package, and closes the databases that they shared. A TestMain calls it.
 func Main(m *testing.M) {
 	testenv.Main(m, func(t testenv.T) {
-		testenv.Finally(t, sharedDesks.close)
-		testenv.Finally(t, ownDesks.close)
+		testenv.Finally(t, sharedStores.close)
+		testenv.Finally(t, ownStores.close)
 	})
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// desk is a store and two plain connections that one test uses at a time. It is cleared for the next test, because
+// pooledStore is a store and two plain connections that one test uses at a time. It is cleared for the next test, because
 // opening another one takes longer than most tests.
-type desk struct {
+type pooledStore struct {
 	url   string
 	store *store.Store
 	db    *pgx.Conn
@@ -28,24 +28,24 @@ type desk struct {
 	leave chan struct{}
 }
 
-// desks holds the idle desks, in the shared database or each in a database of its own.
-type desks struct {
+// storePool holds the idle stores, in the shared database or each in a database of its own.
+type storePool struct {
 	own  bool
 	mu   sync.Mutex
-	free []*desk
+	free []*pooledStore
 	made errgroup.Group
 }
 
 var (
-	sharedDesks, ownDesks = desks{}, desks{own: true}
-	forge                 sync.Once // in the shared database
+	sharedStores, ownStores = storePool{}, storePool{own: true}
+	forge                   sync.Once // in the shared database
 )
 
-// take gives a test a desk until it ends.
-func (s *desks) take(t testing.TB) *desk {
+// take gives a test a store until it ends.
+func (s *storePool) take(t testing.TB) *pooledStore {
 	t.Helper()
 	s.mu.Lock()
-	var d *desk
+	var d *pooledStore
 	if n := len(s.free); n > 0 {
 		d, s.free = s.free[n-1], s.free[:n-1]
 	}
@@ -65,13 +65,13 @@ func (s *desks) take(t testing.TB) *desk {
 	return d
 }
 
-// open makes a desk, which is closed when it is left.
-func (s *desks) open(t testing.TB) *desk {
+// open makes a store, which is closed when leave is closed.
+func (s *storePool) open(t testing.TB) *pooledStore {
 	t.Helper()
-	made, failed := make(chan *desk, 1), make(chan error, 1)
+	made, failed := make(chan *pooledStore, 1), make(chan error, 1)
 	s.made.Go(func() error {
 		err := testenv.Run(context.Background(), func(t testenv.T) {
-			d := &desk{leave: make(chan struct{})}
+			d := &pooledStore{leave: make(chan struct{})}
 			if s.own {
 				d.url = testenv.Postgres(t)
 				testenv.Forge(t, d.url)
@@ -101,8 +101,8 @@ func (s *desks) open(t testing.TB) *desk {
 	}
 }
 
-// close leaves all desks, and waits until they are gone.
-func (s *desks) close() error {
+// close closes all idle stores, and waits for them.
+func (s *storePool) close() error {
 	s.mu.Lock()
 	for _, d := range s.free {
 		close(d.leave)
@@ -112,8 +112,8 @@ func (s *desks) close() error {
 	return s.made.Wait()
 }
 
-// clear resets a desk. It returns an error if a test has changed more than rows, or left something under way.
-func (d *desk) clear(ctx context.Context) error {
+// clear resets a store and its connections. It returns an error if a test has changed more than rows, or left something under way.
+func (d *pooledStore) clear(ctx context.Context) error {
 	for _, c := range []*pgx.Conn{d.db, d.watch} {
 		if c.IsClosed() || c.PgConn().TxStatus() != 'I' {
 			return errors.New("a connection is not at rest")
@@ -153,7 +153,7 @@ func (d *desk) clear(ctx context.Context) error {
 }
 
 // partitions returns the names of all partitions.
-func (d *desk) partitions(ctx context.Context) ([]string, error) {
+func (d *pooledStore) partitions(ctx context.Context) ([]string, error) {
 	rows, _ := d.db.Query(ctx, `SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class p ON p.oid = inhparent AND p.relkind = 'p'`)
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
