@@ -53,7 +53,7 @@ var finishSQL = pushes.WithEventsAndCounts(`
 		FROM (SELECT * FROM over UNION ALL SELECT * FROM waits) o
 		WHERE p.shard = ANY ($13::smallint[]) AND p.id = o.push_id
 		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.campaign_id, p.retry_of, p.send_at, o.*{whole}
-	), fewer AS (`+pushes.FewerSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
+	), fewer AS (`+pushes.RenewCrowdsSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
 		INSERT INTO sends (shard, push_id, attempt, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
 			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at)
 		SELECT recipient_key & 255, id, attempts, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,

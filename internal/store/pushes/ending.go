@@ -18,12 +18,12 @@ type Ending struct {
 
 // SQL returns the statement, with {pushes} for the table.
 func (e Ending) SQL() string {
-	set, end := ``, e.after+`{events}`+FewerSQL+`(SELECT recipient_key FROM ended)`
+	set, end := ``, e.after+`{events}`+RenewCrowdsSQL+`(SELECT recipient_key FROM ended)`
 	if e.Reason != "" {
 		set = `, last_error = ` + e.Reason
 	}
 	if e.Columns != "" {
-		end = `, fewer AS (` + FewerSQL + `(SELECT recipient_key FROM ended))` + e.after + `{events}
+		end = `, fewer AS (` + RenewCrowdsSQL + `(SELECT recipient_key FROM ended))` + e.after + `{events}
 	SELECT ` + e.Columns + ` FROM ended`
 	}
 	return WithEvents(`

@@ -91,9 +91,9 @@ const changedSQL = `
 	UPDATE crowds c SET version = gen_random_uuid() FROM old WHERE c.recipient_key = old.recipient_key
 	RETURNING c.recipient_key, old.version, c.version`
 
-// FewerSQL changes the versions of crowded recipients in a statement that removes bookings. The list of recipient keys
+// RenewCrowdsSQL changes the versions of crowded recipients in a statement that removes bookings. The list of recipient keys
 // follows it.
-const FewerSQL = ` UPDATE crowds SET version = gen_random_uuid() WHERE recipient_key IN `
+const RenewCrowdsSQL = ` UPDATE crowds SET version = gen_random_uuid() WHERE recipient_key IN `
 
 // QueueChanged adds a statement to the transaction's batch that changes the versions of the granted pushes' recipients. h
 // may be nil.
