@@ -29,7 +29,7 @@ type chunkStore interface {
 const yieldShare = 3
 
 // book books a chunk.
-func (r *runner) book(ctx context.Context, c *campaigns.RunningCampaign, of *progress, part campaigns.Part) error {
+func (r *runner) book(ctx context.Context, c *campaigns.Running, of *progress, part campaigns.Part) error {
 	if of.planner == nil {
 		of.planner = r.planner(ctx, c.Campaign)
 	}
@@ -69,7 +69,7 @@ func (u unreadable) Render(map[string]any, func() time.Time) (json.RawMessage, e
 
 // chunk books a chunk under the tenant's caps, and follows up on its decisions. If a push moves to a day whose
 // recipients were not counted, it tries again.
-func (r *runner) chunk(ctx context.Context, c *campaigns.RunningCampaign, o Chunk) (done Done, err error) {
+func (r *runner) chunk(ctx context.Context, c *campaigns.Running, o Chunk) (done Done, err error) {
 	var (
 		room   *schedule.Room
 		others []booking.Day

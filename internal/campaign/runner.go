@@ -55,7 +55,7 @@ type runnerStore interface {
 
 // turnStore takes campaigns for a worker, and releases them.
 type turnStore interface {
-	TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.CampaignsWith, except []uuid.UUID) (*campaigns.RunningCampaign, error)
+	TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.CampaignsWith, except []uuid.UUID) (*campaigns.Running, error)
 	LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error
 }
 
@@ -91,10 +91,10 @@ type runner struct {
 	log     *slog.Logger
 	cfg     RunnerConfig
 	worker  uuid.UUID
-	work    map[uuid.UUID]*progress                               // by campaign of this worker
-	turns   loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign] // campaigns with steps to do
-	waits   loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign] // campaigns that wait for their pushes
-	visited time.Time                                             // when waiting campaigns were last visited
+	work    map[uuid.UUID]*progress                       // by campaign of this worker
+	turns   loop.RoundRobin[uuid.UUID, campaigns.Running] // campaigns with steps to do
+	waits   loop.RoundRobin[uuid.UUID, campaigns.Running] // campaigns that wait for their pushes
+	visited time.Time                                     // when waiting campaigns were last visited
 }
 
 // progress is a worker's progress with a campaign. Losing it only costs work.
@@ -114,10 +114,10 @@ func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loo
 }
 
 // take returns the turns of tenants for a kind of campaigns.
-func (r *runner) take(which campaigns.CampaignsWith) loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign] {
-	return loop.RoundRobin[uuid.UUID, campaigns.RunningCampaign]{
-		Owner: func(c *campaigns.RunningCampaign) uuid.UUID { return c.Tenant },
-		Take: func(ctx context.Context, except []uuid.UUID) (*campaigns.RunningCampaign, error) {
+func (r *runner) take(which campaigns.CampaignsWith) loop.RoundRobin[uuid.UUID, campaigns.Running] {
+	return loop.RoundRobin[uuid.UUID, campaigns.Running]{
+		Owner: func(c *campaigns.Running) uuid.UUID { return c.Tenant },
+		Take: func(ctx context.Context, except []uuid.UUID) (*campaigns.Running, error) {
 			return r.store.TakeCampaign(ctx, r.worker, which, except)
 		},
 	}
@@ -159,7 +159,7 @@ func (r *runner) visitWaiting(ctx context.Context) error {
 }
 
 // visit does a step of a campaign. If nothing more is to be done at once, it releases the campaign for a while.
-func (r *runner) visit(ctx context.Context, c *campaigns.RunningCampaign) (more bool, err error) {
+func (r *runner) visit(ctx context.Context, c *campaigns.Running) (more bool, err error) {
 	began := time.Now()
 	more, due, err := r.step(ctx, c)
 	if err != nil {
@@ -182,7 +182,7 @@ func (r *runner) visit(ctx context.Context, c *campaigns.RunningCampaign) (more 
 // step does the next step for a campaign's state: it parks, unparks, books or cancels a portion, after it has moved the
 // cursor past lanes without undecided recipients. It reports whether there is more to do at once, and when the next
 // push is due.
-func (r *runner) step(ctx context.Context, c *campaigns.RunningCampaign) (more bool, due time.Duration, err error) {
+func (r *runner) step(ctx context.Context, c *campaigns.Running) (more bool, due time.Duration, err error) {
 	of := r.work[c.ID]
 	if of == nil {
 		of = &progress{cursor: newCursor(r.store.CampaignLanes())}
@@ -253,7 +253,7 @@ func (r *runner) wake(due []campaigns.Unparked) {
 
 // cancel frees the places of waiting pushes, and then drops undecided recipients. Attempts under way finish; their
 // retries are withdrawn later.
-func (r *runner) cancel(ctx context.Context, c *campaigns.RunningCampaign, of *progress) (more bool, err error) {
+func (r *runner) cancel(ctx context.Context, c *campaigns.Running, of *progress) (more bool, err error) {
 	ended, more, err := r.store.WithdrawCampaign(ctx, c.ID)
 	if len(ended) > 0 {
 		failpoint.Hit(failpoint.CampaignWithdrew)

@@ -53,7 +53,7 @@ func changeWaiting[T any](
 	}
 	for lanes := range groups {
 		var some []T
-		err = s.step(ctx, id, states, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) (err error) {
+		err = s.step(ctx, id, states, func(ctx context.Context, tx pgx.Tx, _ *Running) (err error) {
 			some = nil
 			rows, _ := tx.Query(ctx, pg.InShard(waiting, "$3::bigint", lanes...), append([]any{id, campaignPortion}, pg.ShardArg(lanes)...)...)
 			var found pushes.LiveRows
@@ -137,7 +137,7 @@ func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err e
 	if err != nil || more {
 		return more, err
 	}
-	err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+	err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, p *Running) error {
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at < 'infinity' AND token IS NULL)`, id).Scan(&more)
 		if err == nil && !more && p.Status == broadcast.Pausing {
 			_, err = tx.Exec(ctx, `UPDATE campaigns SET status = 'paused', updated_at = clock_timestamp() WHERE id = $1`, id)
@@ -163,7 +163,7 @@ func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (due []Unparked
 	if err != nil || more {
 		return due, more, err
 	}
-	err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+	err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *Running) error {
 		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND token IS NULL)`, id).Scan(&more)
 		if err == nil && !more {
 			_, err = tx.Exec(ctx, `UPDATE campaigns SET parked = false WHERE id = $1`, id)
@@ -200,7 +200,7 @@ func (s *Runs) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []book
 // DropUndecided cancels the next undecided recipients, after a place, of a campaign that is being canceled. It returns the
 // place of the last one, and reports whether there may be more after it.
 func (s *Runs) DropUndecided(ctx context.Context, c broadcast.Campaign, shards push.Lane, after Position) (next Position, more bool, err error) {
-	err = s.step(ctx, c.ID, []broadcast.Status{broadcast.Canceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+	err = s.step(ctx, c.ID, []broadcast.Status{broadcast.Canceling}, func(ctx context.Context, tx pgx.Tx, _ *Running) error {
 		next, more = after, false
 		rows, _ := tx.Query(ctx, pg.InShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, c.Audience, shards.First, shards.Last,
 			after.Shard, after.Key, after.Recipient, 5*campaignPortion)

@@ -30,8 +30,8 @@ func NewRuns(db *pg.DB, terms *terms.Store, pushes *pushes.Store, campaigns *Sto
 	return &Runs{db: db, terms: terms, pushes: pushes, campaigns: campaigns}
 }
 
-// RunningCampaign is a campaign that a worker has leased.
-type RunningCampaign struct {
+// Running is a campaign that a worker has leased.
+type Running struct {
 	broadcast.Campaign
 	Parked bool         // waiting pushes may be parked
 	Caps   push.OwnCaps // of its tenant
@@ -52,12 +52,12 @@ const (
 // TakeCampaign leases the selected campaign that has waited longest for its next step, among those that the worker or no
 // worker has leased. It skips campaigns of the tenants in except. It returns nil if there is none. Two workers may do the
 // same step.
-func (s *Runs) TakeCampaign(ctx context.Context, worker uuid.UUID, which CampaignsWith, except []uuid.UUID) (*RunningCampaign, error) {
-	return pg.Leased[RunningCampaign]{
+func (s *Runs) TakeCampaign(ctx context.Context, worker uuid.UUID, which CampaignsWith, except []uuid.UUID) (*Running, error) {
+	return pg.Leased[Running]{
 		Table:   "campaigns",
 		Open:    `status IN ` + OpenCampaigns + ` AND (` + string(which) + `)`,
 		Columns: campaignColumns + `, p.parked, t.pending_cap, t.recipients_cap`,
-		Scan: func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+		Scan: func(row pgx.CollectableRow) (r Running, err error) {
 			r.Campaign, err = scanCampaign(row, &r.Parked, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
 			return r, err
 		},
@@ -75,12 +75,12 @@ func (s *Runs) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after ti
 
 // step locks a campaign, and if it is in one of these states, runs work in the same transaction and commits. Otherwise it
 // does nothing.
-func (s *Runs) step(ctx context.Context, id uuid.UUID, states []broadcast.Status, work func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error) error {
-	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+func (s *Runs) step(ctx context.Context, id uuid.UUID, states []broadcast.Status, work func(ctx context.Context, tx pgx.Tx, p *Running) error) error {
+	scan := func(row pgx.CollectableRow) (r Running, err error) {
 		r.Campaign, err = scanCampaign(row, &r.Parked)
 		return r, err
 	}
-	locked := func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *RunningCampaign) error {
+	locked := func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *Running) error {
 		return work(ctx, tx, p)
 	}
 	of := make([]string, len(states))
@@ -93,7 +93,7 @@ func (s *Runs) step(ctx context.Context, id uuid.UUID, states []broadcast.Status
 // EndCampaignStart changes a starting campaign to running if all its recipients are decided, and reports whether they are.
 func (s *Runs) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error) {
 	ended = true
-	err = s.step(ctx, id, []broadcast.Status{broadcast.Starting}, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+	err = s.step(ctx, id, []broadcast.Status{broadcast.Starting}, func(ctx context.Context, tx pgx.Tx, p *Running) error {
 		failpoint.Hit(failpoint.CampaignBooked)
 		if ended = p.Progress.Pending <= 0; !ended {
 			return nil
@@ -108,7 +108,7 @@ func (s *Runs) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, 
 // campaign when all have. It returns the campaign's status and the time until its next push is due, at most an hour.
 func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status broadcast.Status, due time.Duration, err error) {
 	all := []broadcast.Status{broadcast.Starting, broadcast.Running, broadcast.Pausing, broadcast.Paused, broadcast.Canceling}
-	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *Running) error {
 		status = p.Status
 		var (
 			told    int
