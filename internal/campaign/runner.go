@@ -55,7 +55,7 @@ type runnerStore interface {
 
 // turnStore takes campaigns for a worker, and releases them.
 type turnStore interface {
-	TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.CampaignsWith, except []uuid.UUID) (*campaigns.Running, error)
+	TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.Condition, except []uuid.UUID) (*campaigns.Running, error)
 	LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error
 }
 
@@ -109,12 +109,12 @@ type progress struct {
 // worker continues it, and repeating a step changes nothing.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, cfg: cfg, worker: uuid.New(), work: map[uuid.UUID]*progress{}}
-	r.turns, r.waits = r.take(campaigns.CampaignsWithWork), r.take(campaigns.CampaignsThatWait)
+	r.turns, r.waits = r.take(campaigns.WithWork), r.take(campaigns.Waiting)
 	return loop.Loop{Name: "run campaigns", Interval: interval, Log: log, Pass: r.pass}
 }
 
 // take returns the turns of tenants for a kind of campaigns.
-func (r *runner) take(which campaigns.CampaignsWith) loop.RoundRobin[uuid.UUID, campaigns.Running] {
+func (r *runner) take(which campaigns.Condition) loop.RoundRobin[uuid.UUID, campaigns.Running] {
 	return loop.RoundRobin[uuid.UUID, campaigns.Running]{
 		Owner: func(c *campaigns.Running) uuid.UUID { return c.Tenant },
 		Take: func(ctx context.Context, except []uuid.UUID) (*campaigns.Running, error) {

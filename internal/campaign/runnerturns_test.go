@@ -20,7 +20,7 @@ type recorder struct {
 	taken []uuid.UUID
 }
 
-func (r *recorder) TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.CampaignsWith, except []uuid.UUID) (*campaigns.Running, error) {
+func (r *recorder) TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.Condition, except []uuid.UUID) (*campaigns.Running, error) {
 	c, err := r.Store.TakeCampaign(ctx, worker, which, except)
 	if c != nil {
 		r.taken = append(r.taken, c.Tenant)

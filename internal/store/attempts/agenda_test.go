@@ -91,7 +91,7 @@ func TestAgenda_Leased(t *testing.T) {
 		takes  func() (taken bool, err error)
 	}{
 		{store.RunCampaigns, "campaigns", func() error { b.MustCampaign(t, "anna"); return nil }, func() (bool, error) {
-			c, err := b.TakeCampaign(t.Context(), worker, campaigns.CampaignsWithWork, nil)
+			c, err := b.TakeCampaign(t.Context(), worker, campaigns.WithWork, nil)
 			return c != nil, err
 		}},
 		{store.RunBulkChanges, "bulk_changes", func() error {

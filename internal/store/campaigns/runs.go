@@ -40,19 +40,19 @@ type Running struct {
 // OpenCampaigns lists the states of campaigns that need a worker.
 const OpenCampaigns = `('starting', 'running', 'pausing', 'paused', 'canceling')`
 
-// CampaignsWith is a condition that selects the campaigns that a worker takes.
-type CampaignsWith string
+// Condition is a condition that selects the campaigns that a worker takes.
+type Condition string
 
 // Campaigns with steps to do, and campaigns that only wait for their pushes.
 const (
-	CampaignsWithWork CampaignsWith = `status IN ('starting', 'pausing', 'canceling') OR status = 'running' AND parked`
-	CampaignsThatWait CampaignsWith = `status = 'running' AND NOT parked OR status = 'paused'`
+	WithWork Condition = `status IN ('starting', 'pausing', 'canceling') OR status = 'running' AND parked`
+	Waiting  Condition = `status = 'running' AND NOT parked OR status = 'paused'`
 )
 
 // TakeCampaign leases the selected campaign that has waited longest for its next step, among those that the worker or no
 // worker has leased. It skips campaigns of the tenants in except. It returns nil if there is none. Two workers may do the
 // same step.
-func (s *Runs) TakeCampaign(ctx context.Context, worker uuid.UUID, which CampaignsWith, except []uuid.UUID) (*Running, error) {
+func (s *Runs) TakeCampaign(ctx context.Context, worker uuid.UUID, which Condition, except []uuid.UUID) (*Running, error) {
 	return pg.Leased[Running]{
 		Table:   "campaigns",
 		Open:    `status IN ` + OpenCampaigns + ` AND (` + string(which) + `)`,
