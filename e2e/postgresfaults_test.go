@@ -121,13 +121,13 @@ func (f postgresFault) through(p *ownPostgres, b, other *bundle, worker watched)
 	maps.Copy(accepted, b.accept(f.name+": under way", 0, object{"do": "slow", "times": 1}))
 	b.until("attempts are under way", func() bool { return len(b.provider.Arrivals()) >= asked+6 })
 
-	told := func() bool { return totals(all)[unavailable] >= int64(len(all)) || t.Context().Err() != nil }
-	done := runModelsUntil(all, 10, func() bool { return f.end == nil || told() }) // on a slow machine, all steps may be made before the fault
+	allFailed := func() bool { return totals(all)[unavailable] >= int64(len(all)) || t.Context().Err() != nil }
+	done := runModelsUntil(all, 10, func() bool { return f.end == nil || allFailed() }) // on a slow machine, all steps may be made before the fault
 	over := time.After(f.lasts)
 	f.begin(p)
 	if f.end != nil {
 		b.until("both APIs say that they are unavailable", func() bool { return b.postgresIsAway() && other.postgresIsAway() })
-		b.until("the models get errors", told)
+		b.until("the models get errors", allFailed)
 		b.until("the worker says so, too", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
 		<-over
 		f.end(p)

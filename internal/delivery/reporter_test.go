@@ -18,8 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// told records what a reporter stores, after a number of failures.
-type told struct {
+// reporterStore records what a reporter stores, after a number of failures.
+type reporterStore struct {
 	mu    sync.Mutex
 	fail  int
 	views [][]channelhealth.View
@@ -29,7 +29,7 @@ type told struct {
 	asked  int // whether channels have become unhealthy
 }
 
-func (s *told) ReplaceChannelViews(_ context.Context, _ uuid.UUID, views []channelhealth.View) error {
+func (s *reporterStore) ReplaceChannelViews(_ context.Context, _ uuid.UUID, views []channelhealth.View) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail--; s.fail >= 0 {
@@ -39,7 +39,7 @@ func (s *told) ReplaceChannelViews(_ context.Context, _ uuid.UUID, views []chann
 	return nil
 }
 
-func (s *told) CountOutcomes(_ context.Context, _ uuid.UUID, counts []channelhealth.Outcomes) error {
+func (s *reporterStore) CountOutcomes(_ context.Context, _ uuid.UUID, counts []channelhealth.Outcomes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail--; s.fail >= 0 {
@@ -49,14 +49,14 @@ func (s *told) CountOutcomes(_ context.Context, _ uuid.UUID, counts []channelhea
 	return nil
 }
 
-func (s *told) NotifyUnhealthy(context.Context) ([]channelhealth.Unhealthy, error) {
+func (s *reporterStore) NotifyUnhealthy(context.Context) ([]channelhealth.Unhealthy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
 	return nil, nil
 }
 
-func (s *told) DeleteChannelViews(_ context.Context, worker uuid.UUID) error {
+func (s *reporterStore) DeleteChannelViews(_ context.Context, worker uuid.UUID) error {
 	s.left = append(s.left, worker)
 	return nil
 }
@@ -66,7 +66,7 @@ func (s *told) DeleteChannelViews(_ context.Context, worker uuid.UUID) error {
 func TestReporter_Changes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newChannelQueue(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(10, 1))
-		st, id := &told{}, uuid.New()
+		st, id := &reporterStore{}, uuid.New()
 		two := []uuid.UUID{uuid.New(), uuid.New()} // a pause of one tenant is not the channel's
 		r := NewReporter(&Worker{queues: &channelQueues{all: []*channelQueue{q}}}, st, id, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -112,7 +112,7 @@ func TestReporter_Changes(t *testing.T) {
 // refusal that is about one address, or asks for a pause, counts as an attempt alone.
 func TestReporter_CountsOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, st, tenant := &Worker{queues: &channelQueues{}}, &told{}, uuid.New()
+		w, st, tenant := &Worker{queues: &channelQueues{}}, &reporterStore{}, uuid.New()
 		r := NewReporter(w, st, uuid.New(), slog.New(slog.DiscardHandler))
 		pass := func(wantErr bool) {
 			t.Helper()

@@ -118,7 +118,7 @@ func TestGate_OptedOut(t *testing.T) {
 			if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM live WHERE push_id = $1`, p.ID); n != 0 {
 				t.Error("it still waits")
 			}
-			if events := b.Told(t, w, p); len(events) != 1 {
+			if events := b.EventsOf(t, w, p); len(events) != 1 {
 				t.Errorf("told %v", events)
 			}
 			if c := b.MustClaim(t, "anna", nil); c.Outcome != booking.Nothing {

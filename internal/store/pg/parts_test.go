@@ -53,7 +53,7 @@ func TestParts_Move(t *testing.T) {
 	}
 	b.MustFinish(t, b.Claimed(t, p), storetest.Sent)
 	b.WantStatus(t, p, push.Sent)
-	if diff := cmp.Diff([]string{"push.scheduled", "push.scheduled", "push.scheduled", "push.scheduled", "push.scheduled", "push.sent"}, b.Told(t, w, p)); diff != "" {
+	if diff := cmp.Diff([]string{"push.scheduled", "push.scheduled", "push.scheduled", "push.scheduled", "push.scheduled", "push.sent"}, b.EventsOf(t, w, p)); diff != "" {
 		t.Error(diff)
 	}
 	b.MustAudit(t, nil)
@@ -261,7 +261,7 @@ func TestParts_Locks(t *testing.T) {
 		})
 		run("events", func() {
 			want := []string{"push.scheduled", "push.scheduled", "push.deferred", "push.sent"}
-			if diff := cmp.Diff(want, b.Told(t, w, p)); diff != "" {
+			if diff := cmp.Diff(want, b.EventsOf(t, w, p)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -86,7 +86,7 @@ func TestNotifyUnhealthy(t *testing.T) {
 	worker := uuid.New()
 	b.Hook(t, webhook.EventChannelUnhealthy)
 	b.Hook(t, webhook.EventSent)
-	told := func() (all []string) {
+	notified := func() (all []string) {
 		t.Helper()
 		for range 3 {
 			unhealthy, err := b.NotifyUnhealthy(t.Context())
@@ -99,7 +99,7 @@ func TestNotifyUnhealthy(t *testing.T) {
 	}
 	wants := func(want ...string) {
 		t.Helper()
-		if diff := cmp.Diff(want, told()); diff != "" {
+		if diff := cmp.Diff(want, notified()); diff != "" {
 			t.Error(diff)
 		}
 	}

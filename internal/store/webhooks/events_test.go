@@ -61,7 +61,7 @@ func TestEvents_EachChangeOnce(t *testing.T) {
 			if c := b.MustClaim(t, p.Recipient, storetest.ThreeRules); c.Outcome != booking.PutOff {
 				t.Fatalf("%+v", c)
 			}
-			if diff := cmp.Diff([]string{"push.scheduled", "push.deferred"}, b.Told(t, w, next)); diff != "" {
+			if diff := cmp.Diff([]string{"push.scheduled", "push.deferred"}, b.EventsOf(t, w, next)); diff != "" {
 				t.Error(diff)
 			}
 		}, []string{"push.scheduled", "push.sent"}},
@@ -87,7 +87,7 @@ func TestEvents_EachChangeOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := b.Booked(t, name, 0)
 			c.live(t, p)
-			if diff := cmp.Diff(c.want, b.Told(t, w, p)); diff != "" {
+			if diff := cmp.Diff(c.want, b.EventsOf(t, w, p)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -143,7 +143,7 @@ func TestEvents_WantedOnly(t *testing.T) {
 		hook webhook.Webhook
 		want []string
 	}{{all, []string{"push.scheduled", "push.sent"}}, {ends, []string{"push.sent"}}, {off, nil}, {gone, nil}, {theirs, nil}} {
-		if got := b.Told(t, c.hook, p); !slices.Equal(got, c.want) {
+		if got := b.EventsOf(t, c.hook, p); !slices.Equal(got, c.want) {
 			t.Errorf("%v, want %v", got, c.want)
 		}
 	}
@@ -163,8 +163,8 @@ func TestEvents_NearLimit(t *testing.T) {
 		if v := storetest.MustBook(t, b.Store, policy, d); v.Outcome != booking.Booked {
 			t.Fatalf("%d: %+v", i, v)
 		}
-		told := b.Told(t, w, d.Push)
-		if told[0] != "push.scheduled" || len(b.Told(t, deaf, d.Push)) > 0 {
+		told := b.EventsOf(t, w, d.Push)
+		if told[0] != "push.scheduled" || len(b.EventsOf(t, deaf, d.Push)) > 0 {
 			t.Errorf("%d: told %v", i, told)
 		}
 		rows, _ := b.Watch.Query(t.Context(), `SELECT (payload->'data'->>'rule') || ' ' || (payload->'data'->>'used') || ' of ' || (payload->'data'->>'limit')
@@ -188,7 +188,7 @@ func TestEvents_NearLimit(t *testing.T) {
 	if _, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"push.scheduled", "push.scheduled", "quota.near_limit", "quota.near_limit"}, b.Told(t, w, d.Push)); diff != "" {
+	if diff := cmp.Diff([]string{"push.scheduled", "push.scheduled", "quota.near_limit", "quota.near_limit"}, b.EventsOf(t, w, d.Push)); diff != "" {
 		t.Error(diff)
 	}
 }
