@@ -22,11 +22,11 @@ type Quotas struct {
 }
 
 // bookingReader reads a recipient's terms, and its bookings strictly between two times, without a lock: a few in a
-// shared query (Glance), the first ones up to a maximum (Bookings), or all but some (Timeline).
+// shared query (BookingsBetween), the first ones up to a maximum (Bookings), or all but some (Timeline).
 type bookingReader interface {
 	Terms(tenant uuid.UUID, file booking.Terms) booking.Terms
 	Standing(ctx context.Context, r quota.Recipient, file booking.Terms) (booking.Standing, error)
-	Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) (held []booking.Held, of booking.Standing, all bool, err error)
+	BookingsBetween(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) (held []booking.Held, of booking.Standing, all bool, err error)
 	Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool) (held []booking.Held, complete time.Time, err error)
 	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool) (line quota.Timeline, complete time.Time, err error)
 }

@@ -104,7 +104,7 @@ func (q *Quotas) readView(ctx context.Context, x *reading, view quota.View) erro
 
 // timeline reads a recipient's bookings: in a shared query if they are few, which is the usual case.
 func (q *Quotas) timeline(ctx context.Context, x *reading, from, until time.Time) (line quota.Timeline, complete time.Time, err error) {
-	held, of, all, err := q.store.Glance(ctx, x.who, q.cfg.Policy, from, until)
+	held, of, all, err := q.store.BookingsBetween(ctx, x.who, q.cfg.Policy, from, until)
 	if err != nil {
 		return line, until, err
 	}

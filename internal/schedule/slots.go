@@ -53,10 +53,10 @@ func (q *Quotas) shown(
 	ctx context.Context, permit *permit, r quota.Recipient, from, until time.Time,
 ) (held []booking.Held, of booking.Standing, known time.Time, err error) {
 	reach := shownReach(q.terms(r.Tenant))
-	held, of, few, err := q.store.Glance(ctx, r, q.cfg.Policy, from.Add(-reach), until.Add(reach))
+	held, of, few, err := q.store.BookingsBetween(ctx, r, q.cfg.Policy, from.Add(-reach), until.Add(reach))
 	if err == nil && few && shownReach(of.Terms) > reach { // the policy has changed
 		reach = shownReach(of.Terms)
-		held, of, few, err = q.store.Glance(ctx, r, q.cfg.Policy, from.Add(-reach), until.Add(reach))
+		held, of, few, err = q.store.BookingsBetween(ctx, r, q.cfg.Policy, from.Add(-reach), until.Add(reach))
 	}
 	complete := until.Add(reach)
 	if err == nil && !few {

@@ -143,7 +143,7 @@ func (s *Service) reserve(d *booking.Draft) quota.CacheAnswer {
 func (s *Service) confirmRefusal(ctx context.Context, d *booking.Draft) error {
 	who, at, terms := d.Recipient(), d.Push.SendAt, s.terms(d.Push.Tenant)
 	around := quota.Around(at, terms.Reach(), 2)
-	held, of, all, err := s.store.Glance(ctx, who, s.cfg.Policy, around.From, around.Until)
+	held, of, all, err := s.store.BookingsBetween(ctx, who, s.cfg.Policy, around.From, around.Until)
 	if err != nil {
 		return fmt.Errorf("confirm refusal: %w", err)
 	}

@@ -101,7 +101,7 @@ func TestParts_Missing(t *testing.T) {
 	far := storetest.Monday(150).Add(50 * time.Hour)
 	p := b.At(t, b.Store, "anna", far, storetest.ThreeRules).Push
 	b.wantIn(t, p, storetest.Monday(150))
-	if held, _, _, err := late.Glance(t.Context(), quota.Recipient{Tenant: b.TenantID, ID: "anna"}, storetest.ThreeRules, far.Add(-time.Hour), far.Add(time.Hour)); err != nil || len(held) != 1 {
+	if held, _, _, err := late.BookingsBetween(t.Context(), quota.Recipient{Tenant: b.TenantID, ID: "anna"}, storetest.ThreeRules, far.Add(-time.Hour), far.Add(time.Hour)); err != nil || len(held) != 1 {
 		t.Errorf("a glance sees %+v, %v", held, err)
 	}
 	if v := b.At(t, late, "anna", far.Add(59*time.Second), storetest.ThreeRules); v.Outcome != booking.NoPlace {
@@ -232,7 +232,7 @@ func TestParts_Locks(t *testing.T) {
 		run("book, refused", func() { b.At(t, b.Store, name, storetest.Began.Add(time.Second), storetest.ThreeRules) })
 		run("read by its id", func() { b.MustRead(t, p) })
 		run("look", func() {
-			_, _, _, err := b.Glance(t.Context(), quota.Recipient{Tenant: b.TenantID, ID: name}, storetest.ThreeRules, storetest.Began.Add(-24*time.Hour), storetest.Began.Add(24*time.Hour))
+			_, _, _, err := b.BookingsBetween(t.Context(), quota.Recipient{Tenant: b.TenantID, ID: name}, storetest.ThreeRules, storetest.Began.Add(-24*time.Hour), storetest.Began.Add(24*time.Hour))
 			check(err)
 		})
 		run("list", func() {

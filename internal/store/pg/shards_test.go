@@ -145,7 +145,7 @@ func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	b.MustAhead(t, lane, time.Time{}, time.Hour)
 
 	r := quota.Recipient{Tenant: b.TenantID, ID: recipient}
-	if _, _, _, err := b.Glance(t.Context(), r, storetest.ThreeRules, storetest.Began, storetest.Began.Add(time.Hour)); err != nil {
+	if _, _, _, err := b.BookingsBetween(t.Context(), r, storetest.ThreeRules, storetest.Began, storetest.Began.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := b.Bookings(t.Context(), r, storetest.Began, storetest.Began.Add(time.Hour), 10, true); err != nil {

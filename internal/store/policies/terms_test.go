@@ -59,15 +59,15 @@ func TestTerms_Move(t *testing.T) {
 	}
 }
 
-// TestTerms_Glance checks that Glance returns the terms in force, and the kinds of the bookings if the terms need them.
-func TestTerms_Glance(t *testing.T) {
+// TestTerms_BookingsBetween checks that BookingsBetween returns the terms in force, and the kinds of the bookings if the terms need them.
+func TestTerms_BookingsBetween(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.Booked(t, "anna", time.Hour)
 	who := quota.Recipient{Tenant: b.TenantID, ID: "anna"}
 	glance := func() (booking.Held, booking.Standing) {
 		t.Helper()
-		held, of, all, err := b.Glance(t.Context(), who, storetest.ThreeRules, storetest.Began, storetest.Began.Add(2*time.Hour))
+		held, of, all, err := b.BookingsBetween(t.Context(), who, storetest.ThreeRules, storetest.Began, storetest.Began.Add(2*time.Hour))
 		if err != nil || !all || len(held) != 1 {
 			t.Fatalf("%v, %v, %v", held, all, err)
 		}

@@ -39,7 +39,7 @@ type span struct {
 	keep      bool          // the view outlives the transaction
 }
 
-// glance is the result of a [Store.Glance].
+// glance is the result of a [Store.BookingsBetween].
 type glance struct {
 	held []booking.Held
 	of   booking.Standing

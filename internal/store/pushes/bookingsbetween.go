@@ -15,11 +15,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store/terms"
 )
 
-// Glance returns a recipient's bookings strictly between from and until, by time, with the terms and the recipient's
+// BookingsBetween returns a recipient's bookings strictly between from and until, by time, with the terms and the recipient's
 // description; file holds the terms of a tenant without a policy of its own. It sees what was committed before the call,
 // takes no lock, and shares a transaction with concurrent glances. It returns false if the recipient has too many bookings
 // for a shared transaction: use [terms.Store.Standing] and [Store.Bookings] then.
-func (s *Store) Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) ([]booking.Held, booking.Standing, bool, error) {
+func (s *Store) BookingsBetween(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) ([]booking.Held, booking.Standing, bool, error) {
 	if err := ctx.Err(); err != nil || s.Crowds.knows(r) {
 		return nil, booking.Standing{}, false, err
 	}
