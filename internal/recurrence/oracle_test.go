@@ -107,7 +107,7 @@ func occurrences(f fields, in *time.Location, begin, end time.Time) []time.Time 
 func TestExpression_Oracle(t *testing.T) {
 	t.Parallel()
 	found := 0
-	rapid.Check(t, func(t *rapid.T) {
+	compare := func(t *rapid.T) {
 		w := rapid.SampledFrom(worlds).Draw(t, "world")
 		about, err := time.Parse(time.DateOnly, w.about)
 		if err != nil {
@@ -129,8 +129,11 @@ func TestExpression_Oracle(t *testing.T) {
 			t.Fatalf("%s in %s after %s: %v, want %v", f, in, begin.In(in), got, want)
 		}
 		found += len(want)
-	})
-	if found < 1000 {
-		t.Errorf("only %d occurrences: nothing was tested", found)
+	}
+	for round := 0; found < 1000; round++ { // some expressions have no occurrence; short runs draw few
+		if round == 20 {
+			t.Fatalf("only %d occurrences: nothing was tested", found)
+		}
+		rapid.Check(t, compare)
 	}
 }
