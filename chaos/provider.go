@@ -34,7 +34,7 @@ func (s simulator) choose(a *testenv.Arrival) {
 
 // behaviour decides by the push and the attempt, so that a run with the same seed
 // and the same pushes meets the same. A recipient whose name begins with the
-// number of a manner and a dash meets that at the first attempt.
+// number of a behaviour and a dash meets that one at the first attempt.
 func (s simulator) behaviour(recipient, push string, attempt int) behaviour {
 	for i, m := range behaviours {
 		if strings.HasPrefix(recipient, fmt.Sprintf("%d-", i)) && attempt == 1 {

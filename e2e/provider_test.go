@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// wanted treats a request as its message wants: "do" names a manner, for the
+// wanted treats a request as its message wants: "do" names a behaviour, for the
 // first "times" attempts if that is given.
 func wanted(a *testenv.Arrival) {
 	var m struct {

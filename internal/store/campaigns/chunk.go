@@ -21,7 +21,7 @@ import (
 type Part struct {
 	Campaign broadcast.Campaign
 	Shards   push.Lane // within one lane of the store: see [Runs.CampaignLanes]
-	After    Position  // only recipients after this place
+	After    Position  // only recipients after this position
 }
 
 // Position is a place in the order of a campaign's recipients. The zero value is before all recipients of a lane that begins
@@ -32,7 +32,7 @@ type Position struct {
 	Recipient string
 }
 
-// BeforeShards returns the place before the recipients of some shards.
+// BeforeShards returns the position before the recipients of some shards.
 func BeforeShards(shards push.Lane) Position {
 	return Position{Shard: shards.First - 1}
 }

@@ -54,7 +54,7 @@ type Line struct {
 	Erased bool  // the recipient was erased, and gets nothing
 }
 
-// Position returns the place of the line's recipient.
+// Position returns the position of the line's recipient.
 func (l *Line) Position() Position { return Position{push.Shard(l.Key), l.Key, l.Recipient} }
 
 // Lines are the next undecided lines of a campaign, with all that their pushes are planned by.

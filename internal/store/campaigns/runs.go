@@ -40,7 +40,7 @@ type Running struct {
 // OpenCampaigns lists the states of campaigns that need a worker.
 const OpenCampaigns = `('starting', 'running', 'pausing', 'paused', 'canceling')`
 
-// Condition is a condition that selects the campaigns that a worker takes.
+// Condition is the SQL condition that selects the campaigns that a worker takes.
 type Condition string
 
 // Campaigns with steps to do, and campaigns that only wait for their pushes.

@@ -59,7 +59,8 @@ func TestTerms_Move(t *testing.T) {
 	}
 }
 
-// TestTerms_BookingsBetween checks that BookingsBetween returns the terms in force, and the kinds of the bookings if the terms need them.
+// TestTerms_BookingsBetween checks that BookingsBetween returns the terms in force, and the kinds of the bookings if the
+// terms need them.
 func TestTerms_BookingsBetween(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -25,7 +25,7 @@ func (b *Bundle) Hook(t testing.TB, events ...webhook.Event) webhook.Webhook {
 	return w
 }
 
-// EventsOf are the events of a push that a webhook is to get, in order.
+// EventsOf returns the events of a push that a webhook is to get, in order.
 func (b *Bundle) EventsOf(t testing.TB, w webhook.Webhook, p push.Push) []string {
 	t.Helper()
 	rows, _ := b.Watch.Query(t.Context(), `SELECT event FROM webhook_deliveries WHERE webhook_id = $1 AND push_id = $2 ORDER BY seq`, w.ID, p.ID)
