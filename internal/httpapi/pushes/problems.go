@@ -115,3 +115,13 @@ var plainPushProblems = []rest.Plain{
 	rest.PlainOf(bulkchange.ErrTooMany, TooManyBulk, "the tenant has the maximum number of bulk changes under way; wait until one has ended, or stop one"),
 	rest.PlainOf(schedule.ErrOthersRefused, BatchRefused, schedule.ErrOthersRefused.Error()),
 }
+
+// optOutProblem is the answer to a push that the recipient has opted out of.
+type optOutProblem struct {
+	rest.Problem
+	OptedOut optOutsView `json:"opted_out" doc:"The recipient's opt-outs that forbid the push."`
+}
+
+func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {
+	return &optOutProblem{Problem: OptedOut.Because(o.Error()), OptedOut: *optOutsViewOf(o.OptOuts)}
+}

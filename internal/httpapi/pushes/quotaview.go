@@ -68,16 +68,6 @@ func optOutsViewOf(o booking.OptOuts) *optOutsView {
 	return &optOutsView{All: o.All, Channels: append([]string{}, o.Channels...), Categories: append([]string{}, o.Categories...)}
 }
 
-// optOutProblem is the answer to a push that the recipient has opted out of.
-type optOutProblem struct {
-	rest.Problem
-	OptedOut optOutsView `json:"opted_out" doc:"The recipient's opt-outs that forbid the push."`
-}
-
-func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {
-	return &optOutProblem{Problem: OptedOut.Because(o.Error()), OptedOut: *optOutsViewOf(o.OptOuts)}
-}
-
 // windowSeconds returns the length of a rule's window, or of the period that contains a time.
 func windowSeconds(r quota.Rule, at time.Time) float64 { return r.Length(at).Seconds() }
 
