@@ -86,7 +86,7 @@ func (u *Upload) flush(ctx context.Context) error {
 		return nil
 	}
 	if u.stored += u.bytes; u.cfg.MaxAudienceBytes > 0 && u.stored > u.cfg.MaxAudienceBytes {
-		return &TooLargeError{u.cfg.MaxAudienceBytes, "bytes; it has the names of its variables in each line"}
+		return &TooLargeError{u.cfg.MaxAudienceBytes, "bytes, with the names of the variables in each line"}
 	}
 	added, err := u.store.AddLines(ctx, u.of, u.waiting)
 	if err != nil {

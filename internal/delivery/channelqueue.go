@@ -19,8 +19,8 @@ import (
 // not begun an attempt, and delays no other channel.
 //
 // Each worker has its own queue for each channel, and takes send times from the pacer that all workers share. Tenants
-// take turns; of each tenant, the longest due recipient comes first. While a tenant is held, the pushes of all tenants
-// go through the queue, which skips that tenant: see [holds].
+// take turns; of each tenant, the longest due recipient comes first. While a tenant is held, its
+// pushes wait in the queue, and the queue skips them: see [holds].
 type channelQueue struct {
 	channel string
 	speed   pace.Speed

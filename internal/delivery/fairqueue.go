@@ -49,8 +49,8 @@ func (q *fairQueue) push(w booking.Due) {
 	q.n++
 }
 
-// pop takes the next recipient of an admitted tenant: the longest due one, or a random one if the tenant is tried
-// carefully. With anyOf, the tenant is random, too.
+// pop takes the next recipient of the next tenant that admitted accepts: the one that is due for longest, or a random one
+// of a tenant for which careful returns true. With anyOf, it takes a random tenant instead of the next one.
 func (q *fairQueue) pop(admitted func(uuid.UUID) bool, anyOf bool, careful func(uuid.UUID) bool) (d booking.Due, ok bool) {
 	e := q.order.Front()
 	if anyOf && e != nil {

@@ -369,7 +369,7 @@ func TestAudience_Bytes(t *testing.T) {
 	first := b.campaign(`{"message":{}}`)
 	// The file is short, and what is kept of it is not: each line has the name of its variable.
 	wide := "recipient," + strings.Repeat("n", 100) + "\na,1\nb,2\n"
-	if r := put(first, wide).must(t, 422, "invalid-request"); !strings.Contains(r.text, `"message":"an audience has at most 200 bytes; it has the names of its variables in each line"`) {
+	if r := put(first, wide).must(t, 422, "invalid-request"); !strings.Contains(r.text, `"message":"an audience has at most 200 bytes, with the names of the variables in each line"`) {
 		t.Error(r.text)
 	}
 	fits := "recipient\n" + strings.Repeat("x", 120) + "\n"

@@ -31,7 +31,7 @@ type Config struct {
 	DisableAfter          time.Duration   // an endpoint that fails for this long is disabled
 	Backoff               []time.Duration // the pauses between attempts; nil: the default of backoff
 
-	Watched func(loop.Loop) loop.Loop // wraps the loop so that passes begin when events are due; nil: the loop polls
+	Watched func(loop.Loop) loop.Loop // returns a loop that also runs when an event becomes due; nil: the loop only polls
 }
 
 // outbox is the part of the store that holds the events.

@@ -24,7 +24,7 @@ type blocks struct {
 	places    int
 	low, high int             // the indexes of the bookings that can fill a block
 	at        []time.Duration // the times of those that the rule counts; nil: they are too few to fill a block
-	passed    int             // of a rolling rule: the number of passed runs; of periods: the number of returned blocks
+	passed    int             // the number of blocks that lie behind: of a rolling rule, its runs; of periods, the returned ones
 
 	origin time.Time // of the timeline
 	period block     // the last period, or gap between two periods, that was asked about
@@ -128,8 +128,7 @@ func (b *blocks) used(line *Timeline, t time.Duration) int {
 }
 
 // conflicts returns the bookings in the blocks of t, of which first is the first: the nearest ones, and the number of the
-// others. Every booking between two blocks is a conflict too, because a run on one side of t still blocks t when it is moved
-// towards t.
+// others. Bookings between two blocks are conflicts too: a run that is shifted towards t, booking by booking, still contains t.
 func (b *blocks) conflicts(line *Timeline, first block, t time.Duration) (conflicts []Booking, omitted int) {
 	if b.places == 0 {
 		return nil, 0

@@ -6,8 +6,8 @@ import "time"
 // index of the first. A run that is shorter than the window is full: it blocks the open interval between its bounds.
 // Both bounds grow from run to run, so a walk over time passes each run once.
 
-// run returns the block of the run that begins with a booking. The blocked interval is open at both ends: it begins a
-// nanosecond later than a window before the last booking.
+// run returns the block of the run that begins with a booking. A booking exactly one window
+// before the last booking of the run is still allowed, so the block begins a nanosecond after that time.
 func (b *blocks) run(first int) block {
 	last, window := first+b.places-1, b.rule.Window
 	return block{from: b.at[last] - window + 1, until: b.at[first] + window, low: first, high: last + 1}

@@ -19,8 +19,8 @@ type Rule struct {
 	Periods Periods // of a calendar rule or quiet hours; nil: the rule is rolling
 	Counts  *Scope  // the bookings that the rule counts; nil: all
 
-	// Reserved is the number of places of the limit that are kept for bookings outside Counts. In a policy, a rule with
-	// reserved places follows the rule of the same name that also counts those bookings.
+	// Reserved is the number of places of the limit that are kept for bookings outside Counts. A policy then has two rules
+	// of this name: first one that counts all bookings, without reserved places, and then this one.
 	Reserved int
 
 	Quiet  bool // the periods are quiet hours: the limit is 0, and there is no usage of it

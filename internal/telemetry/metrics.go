@@ -124,8 +124,9 @@ func (m *Metrics) PutOff() { m.deferrals.Inc() }
 // Expired counts pushes that were too late.
 func (m *Metrics) Expired(pushes int) { m.expired.Add(float64(pushes)) }
 
-// FoundOverdue counts pushes that workers found overdue in Postgres although Redis works.
-func (m *Metrics) FoundOverdue(pushes int) { m.overdue.Add(float64(pushes)) }
+// FoundOverdue counts lanes that a worker queried without a wake-up, because pushes there were overdue although Redis
+// works.
+func (m *Metrics) FoundOverdue(lanes int) { m.overdue.Add(float64(lanes)) }
 
 // CacheAnswered counts an answer of the cache.
 func (m *Metrics) CacheAnswered(state string) { m.cacheAnswers.WithLabelValues(state).Inc() }
