@@ -179,8 +179,7 @@ func (r *runner) visit(ctx context.Context, c *campaigns.Running) (more bool, er
 	return false, r.store.LeaveCampaign(ctx, r.worker, c.ID, min(rest, mostRest))
 }
 
-// step does the next step for a campaign's state: it parks, unparks, books or cancels a portion, after it has moved the
-// cursor past lanes without undecided recipients. It reports whether there is more to do at once, and when the next
+// step does the next step for a campaign's state: it parks, unparks, books or cancels a portion. It reports whether there is more to do at once, and when the next
 // push is due.
 func (r *runner) step(ctx context.Context, c *campaigns.Running) (more bool, due time.Duration, err error) {
 	of := r.work[c.ID]
@@ -188,7 +187,7 @@ func (r *runner) step(ctx context.Context, c *campaigns.Running) (more bool, due
 		of = &progress{cursor: newCursor(r.store.CampaignLanes())}
 		r.work[c.ID] = of
 	}
-	if _, after, ok := of.cursor.next(); ok && (c.Status == broadcast.Starting || c.Status == broadcast.Canceling) {
+	if _, after, ok := of.cursor.next(); ok && c.Status == broadcast.Starting {
 		shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
 		if err != nil {
 			return false, 0, err
@@ -261,6 +260,13 @@ func (r *runner) cancel(ctx context.Context, c *campaigns.Running, of *progress)
 	r.followEnds(ctx, ended, "push canceled with its campaign")
 	if err != nil || more {
 		return more, err
+	}
+	if _, after, ok := of.cursor.next(); ok {
+		shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
+		if err != nil {
+			return false, err
+		}
+		of.cursor.skip(shard, found)
 	}
 	shards, after, ok := of.cursor.next()
 	if !ok {
