@@ -99,9 +99,10 @@ type runner struct {
 
 // progress is a worker's progress with a campaign. Losing it only costs work.
 type progress struct {
-	planner  *Planner
-	cursor   cursor
-	reported time.Time
+	planner   *Planner
+	cursor    cursor
+	withdrawn bool // of a campaign that is canceled: no push waits, so its undecided recipients are next
+	reported  time.Time
 }
 
 // NewRunner returns a loop that books the recipients of started campaigns, and advances paused, resumed and canceled
@@ -179,15 +180,15 @@ func (r *runner) visit(ctx context.Context, c *campaigns.Running) (more bool, er
 	return false, r.store.LeaveCampaign(ctx, r.worker, c.ID, min(rest, mostRest))
 }
 
-// step does the next step for a campaign's state: it parks, unparks, books or cancels a portion. It reports whether there is more to do at once, and when the next
-// push is due.
+// step does the next step for a campaign's state: it parks, unparks, books or cancels a portion. It reports whether there
+// is more to do at once, and when the next push is due.
 func (r *runner) step(ctx context.Context, c *campaigns.Running) (more bool, due time.Duration, err error) {
 	of := r.work[c.ID]
 	if of == nil {
 		of = &progress{cursor: newCursor(r.store.CampaignLanes())}
 		r.work[c.ID] = of
 	}
-	if _, after, ok := of.cursor.next(); ok && c.Status == broadcast.Starting {
+	if _, after, ok := of.cursor.next(); ok && (c.Status == broadcast.Starting || of.withdrawn) {
 		shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
 		if err != nil {
 			return false, 0, err
@@ -261,13 +262,7 @@ func (r *runner) cancel(ctx context.Context, c *campaigns.Running, of *progress)
 	if err != nil || more {
 		return more, err
 	}
-	if _, after, ok := of.cursor.next(); ok {
-		shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
-		if err != nil {
-			return false, err
-		}
-		of.cursor.skip(shard, found)
-	}
+	of.withdrawn = true
 	shards, after, ok := of.cursor.next()
 	if !ok {
 		return false, nil
