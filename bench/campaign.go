@@ -120,8 +120,8 @@ func (s *sendquota) bookBefore(recipients int, at time.Time) {
 				FROM tenants t, generate_series(0, $1::int - 1) AS i, LATERAL (SELECT 'user-' || i AS name) r WHERE t.name = 'campaigns'
 			) p RETURNING *
 			)
-			INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
-			SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel, shard FROM stored`, recipients, at, n)
+			INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, rank, push_id, tenant_id, channel, shard)
+			SELECT recipient_key, send_at, next_at, expires_at, plan, 2, 2, id, tenant_id, channel, shard FROM stored`, recipients, at, n)
 	}
 	s.exec("VACUUM ANALYZE pushes, live")
 }

@@ -32,6 +32,7 @@ func measurements() []measurement {
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},
 		{"lateness", "worker", measureLateness},
+		{"levels", "worker", measureLevels},
 		{"limits", "", measureLimits},
 	}
 }

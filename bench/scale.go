@@ -55,8 +55,8 @@ func (s *sendquota) fill(rows int) {
 				date_trunc('second', clock_timestamp()) + interval '60 days' * (n::float8 / $1::int - 0.5) + CASE WHEN n >= $1::int / 2 THEN interval '2 days' ELSE interval '-2 hours' END AS exact) x,
 			LATERAL (SELECT date_trunc('second', exact) AS at, CASE WHEN n >= $1::int / 2 THEN 'scheduled' WHEN n % 100 = 1 THEN 'failed' WHEN n % 100 = 2 THEN 'canceled' WHEN n % 100 = 3 THEN 'expired' ELSE 'sent' END AS status) y) p`, rows)
 	s.exec(`
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
-		SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel, shard FROM pushes WHERE status = 'scheduled'`)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, rank, push_id, tenant_id, channel, shard)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, 2, 2, id, tenant_id, channel, shard FROM pushes WHERE status = 'scheduled'`)
 	s.exec(`
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, shard)
 		SELECT id, 1, tenant_id, recipient_key, recipient, channel, send_at, send_at + interval '1 minute', CASE status WHEN 'sent' THEN send_at + interval '5 ms' END,

@@ -147,10 +147,24 @@ const (
 	KeyStateRevoked KeyState = "revoked"
 )
 
+// Defines values for LevelLevel.
+const (
+	LevelLevelBulk   LevelLevel = "bulk"
+	LevelLevelNormal LevelLevel = "normal"
+	LevelLevelUrgent LevelLevel = "urgent"
+)
+
 // Defines values for NewBulkChangeAction.
 const (
 	NewBulkChangeActionCancel NewBulkChangeAction = "cancel"
 	NewBulkChangeActionMove   NewBulkChangeAction = "move"
+)
+
+// Defines values for NewCategoryLevel.
+const (
+	NewCategoryLevelBulk   NewCategoryLevel = "bulk"
+	NewCategoryLevelNormal NewCategoryLevel = "normal"
+	NewCategoryLevelUrgent NewCategoryLevel = "urgent"
 )
 
 // Defines values for NewKeyScopes.
@@ -281,6 +295,13 @@ const (
 const (
 	PolicySourceFile   PolicySource = "file"
 	PolicySourceTenant PolicySource = "tenant"
+)
+
+// Defines values for PushLevel.
+const (
+	PushLevelBulk   PushLevel = "bulk"
+	PushLevelNormal PushLevel = "normal"
+	PushLevelUrgent PushLevel = "urgent"
 )
 
 // Defines values for PushStatus.
@@ -927,6 +948,7 @@ type Caps struct {
 type Category struct {
 	Bypass  bool             `json:"bypass,omitempty,omitzero"`
 	Counts  *bool            `json:"counts,omitempty"`
+	Level   string           `json:"level,omitempty,omitzero"`
 	Reserve map[string]int64 `json:"reserve,omitempty,omitzero"`
 }
 
@@ -965,7 +987,10 @@ type Channel struct {
 	Default         bool       `json:"default"`
 	LastFiveMinutes LastFive   `json:"last_five_minutes"`
 	LastMinute      LastMinute `json:"last_minute"`
-	Name            string     `json:"name"`
+
+	// Levels Your waiting pushes by service level, the most urgent first.
+	Levels []Level `json:"levels"`
+	Name   string  `json:"name"`
 
 	// State The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 	State      ChannelState `json:"state"`
@@ -1251,7 +1276,7 @@ type StatsGroup struct {
 	Expired  int64 `json:"expired"`
 	Failed   int64 `json:"failed"`
 
-	// Key The beginning of the hour, for example 2026-12-01T09:00:00Z; the day, for example 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one.
+	// Key The beginning of the hour, for example 2026-12-01T09:00:00Z; the day, for example 2026-12-01; or the channel, category, level, campaign or rule. Empty: pushes without one.
 	Key string `json:"key"`
 
 	// LateMsP50 The median delay of the sent pushes in milliseconds, within 2 %: from the promised send time until the provider had the push. null: none was sent.
@@ -1375,6 +1400,22 @@ type LastMinute struct {
 	Refused   int64 `json:"refused"`
 	Unknown   int64 `json:"unknown"`
 }
+
+// Level defines model for Level.
+type Level struct {
+	// DrainedAt An estimate of when the last of them leaves, if nothing else comes and no attempt fails: by the throughput of the channel, its pause, and what waits for it now. null: none waits, or the channel has no throughput.
+	DrainedAt time.Time  `json:"drained_at"`
+	Level     LevelLevel `json:"level"`
+
+	// OldestDueAt Since when the first of them is due; null: none waits.
+	OldestDueAt time.Time `json:"oldest_due_at"`
+
+	// Waiting Your pushes of this level that are due and are not being sent.
+	Waiting int64 `json:"waiting"`
+}
+
+// LevelLevel defines model for Level.Level.
+type LevelLevel string
 
 // Limit defines model for Limit.
 type Limit struct {
@@ -1567,11 +1608,17 @@ type NewCategory struct {
 	// Counts false: pushes of the category take no place from others. Default: true.
 	Counts *bool `json:"counts,omitempty"`
 
+	// Level The service level of the category: which of the pushes that wait for a busy channel leave first. Default: normal.
+	Level NewCategoryLevel `json:"level,omitempty,omitzero"`
+
 	// Reserve The number of a rule's places that only this category can use, by the name of the rule.
 	//
 	// Examples: {"per-day":2}
 	Reserve map[string]int `json:"reserve,omitempty,omitzero"`
 }
+
+// NewCategoryLevel The service level of the category: which of the pushes that wait for a busy channel leave first. Default: normal.
+type NewCategoryLevel string
 
 // NewKey defines model for NewKey.
 type NewKey struct {
@@ -2229,9 +2276,12 @@ type Push struct {
 	ID        string    `json:"id"`
 
 	// LastError Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered.
-	LastError string                 `json:"last_error,omitempty,omitzero"`
-	Message   map[string]interface{} `json:"message"`
-	Metadata  map[string]interface{} `json:"metadata"`
+	LastError string `json:"last_error,omitempty,omitzero"`
+
+	// Level The service level of the category, when the push was booked or moved: which of the pushes that wait for a busy channel leave first. Pushes of a campaign without a category are bulk.
+	Level    PushLevel              `json:"level"`
+	Message  map[string]interface{} `json:"message"`
+	Metadata map[string]interface{} `json:"metadata"`
 
 	// NextAttemptAt The time of the next attempt, if it differs from send_at: after a failed attempt, or because earlier sends are late.
 	NextAttemptAt time.Time `json:"next_attempt_at,omitempty,omitzero"`
@@ -2261,6 +2311,9 @@ type Push struct {
 	To        string     `json:"to,omitempty,omitzero"`
 	UpdatedAt time.Time  `json:"updated_at"`
 }
+
+// PushLevel The service level of the category, when the push was booked or moved: which of the pushes that wait for a busy channel leave first. Pushes of a campaign without a category are bulk.
+type PushLevel string
 
 // PushStatus defines model for Push.Status.
 type PushStatus string
@@ -2721,6 +2774,9 @@ type Simulation struct {
 	// Delays The delays of the deferred recipients. Each is counted once.
 	Delays []Delay `json:"delays"`
 
+	// FinishesAt An estimate of when the last push leaves, by the throughput of the channel, if nothing else is sent through it. null: nothing would be sent.
+	FinishesAt time.Time `json:"finishes_at"`
+
 	// Invalid No push can be created from their lines.
 	Invalid  int64 `json:"invalid"`
 	OptedOut int64 `json:"opted_out"`
@@ -2730,6 +2786,9 @@ type Simulation struct {
 
 	// Refused Recipients for whom the quota or a cap has no place.
 	Refused int64 `json:"refused"`
+
+	// WouldExpire Accepted and deferred recipients whose pushes would expire before the throughput of the channel lets them leave.
+	WouldExpire int64 `json:"would_expire"`
 }
 
 // SinceForm defines model for SinceForm.

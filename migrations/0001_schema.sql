@@ -188,6 +188,7 @@ CREATE TABLE pushes (
     recipient          text NOT NULL,                 -- '': it was erased
     channel            text NOT NULL,
     category           text NOT NULL DEFAULT '',
+    level              smallint NOT NULL DEFAULT 1,   -- the service level of its category: 0 urgent, 1 normal, 2 bulk
     address            text NOT NULL DEFAULT '',
     message            json NOT NULL,
     rendering          json,                          -- the template of a message that contains the time of its sending; null: it does not
@@ -249,9 +250,9 @@ CREATE TABLE live (
     started_at    timestamptz,                        -- of the attempt under way
     plan          bigint NOT NULL,                    -- as in pushes
     attempts      int NOT NULL DEFAULT 0,             -- with the one under way
-    phase         smallint NOT NULL,                  -- 0: it waits; 1: it waits, and is bulk; 2: an attempt is under way
+    phase         smallint NOT NULL,                  -- its rank while it waits; 6: an attempt is under way
     shard         smallint NOT NULL,
-    bulk          bool NOT NULL,                      -- its tenant has many pushes for the same second: pushes of other tenants come first
+    rank          smallint NOT NULL,                  -- 0 urgent, 2 normal, 4 bulk; 1 more: its tenant has many pushes for the same second
     more_due      bool NOT NULL DEFAULT false,        -- another push of the recipient waits for this attempt to end
     put_off_at    timestamptz,                        -- when a rule put it off to next_at; null: no rule did
     push_id       uuid NOT NULL,
@@ -261,7 +262,8 @@ CREATE TABLE live (
     channel       text NOT NULL,
     PRIMARY KEY (recipient_key, send_at, push_id, shard),
     CONSTRAINT live_shard CHECK (shard = recipient_key & 255),
-    CONSTRAINT live_under_way CHECK ((phase = 2) = (token IS NOT NULL AND started_at IS NOT NULL))
+    CONSTRAINT live_under_way CHECK ((phase = 6) = (token IS NOT NULL AND started_at IS NOT NULL)),
+    CONSTRAINT live_phase CHECK (phase IN (rank, 6) AND rank BETWEEN 0 AND 5)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.5,
     autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
@@ -606,6 +608,7 @@ CREATE TABLE stat_deltas (
     send_hour   timestamptz,                          -- of the promised send time; null: of a refusal
     channel     text NOT NULL,
     category    text NOT NULL,
+    level       smallint NOT NULL,                    -- as in pushes
     campaign_id uuid,
     rule        text NOT NULL DEFAULT '',             -- the rule that refused
     n           int NOT NULL,                         -- pushes; of moved: pushes that came to that hour; negative: pushes that left it
@@ -617,7 +620,7 @@ CREATE TABLE stat_deltas (
 CREATE TABLE stats (
     tenant_id uuid NOT NULL,
     step      text NOT NULL CHECK (step IN ('hour', 'day', 'ever')), -- of UTC; ever: of campaigns only
-    of        text NOT NULL CHECK (of IN ('total', 'channel', 'category', 'campaign', 'rule')),
+    of        text NOT NULL CHECK (of IN ('total', 'channel', 'category', 'level', 'campaign', 'rule')),
     at        timestamptz NOT NULL,                   -- when the hour or the day began
     key       text NOT NULL,                          -- the channel, the category and so on; '': of total, or of pushes without one
     accepted  bigint NOT NULL DEFAULT 0,
@@ -836,6 +839,7 @@ AS $$ SELECT (to_json(t AT TIME ZONE 'UTC') #>> '{}') || 'Z' $$;
 CREATE FUNCTION push_event(event text, p pushes) RETURNS json LANGUAGE sql STABLE
 AS $$ SELECT json_build_object('type', event, 'timestamp', utc(p.updated_at), 'data', json_build_object(
     'id', p.id, 'status', p.status, 'recipient', p.recipient, 'channel', p.channel, 'category', p.category,
+    'level', (ARRAY['urgent', 'normal', 'bulk'])[p.level + 1],
     'send_at', utc(p.send_at), 'requested_send_at', utc(p.requested_send_at), 'deferred', p.send_at > p.requested_send_at,
     'next_attempt_at', CASE WHEN p.status = 'scheduled' AND p.next_at <> p.send_at THEN utc(p.next_at) END,
     'expires_at', utc(p.expires_at), 'attempts', p.attempts, 'last_error', p.last_error,

@@ -67,7 +67,7 @@ func (c showChannels) Run() error {
 			report, err := st.ChannelHealth(ctx, t.ID)
 			for name, h := range report.Channels {
 				v := found[name]
-				v.Channel, v.Due = name, v.Due+h.Waiting
+				v.Channel, v.Due = name, v.Due+h.Waits()
 				if h.State.Worse(v.State) { // the worst of all tenants
 					v.State, v.Until = h.State, orNil(h.Until)
 				}

@@ -217,7 +217,7 @@ func (a *App) handler() http.Handler {
 		Schedules:   a.schedules,
 		Campaigns:   a.campaigns,
 		BulkChanges: bulk.New(a.store, a.pushes),
-		Simulator:   campaign.NewSimulator(a.store, a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Parse: campaign.Parse}),
+		Simulator:   campaign.NewSimulator(a.store, a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Every: a.channelEvery, Parse: campaign.Parse}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

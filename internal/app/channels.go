@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
@@ -30,6 +31,7 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 		e := channel.Entry{Name: c.Name, Channel: out, Retry: push.Retry{
 			MaxAttempts: c.MaxAttempts, First: c.Backoff.First, Max: c.Backoff.Max, FailOnUnknown: c.OnUnknown == config.Fail,
 		}}
+		e.Shares = push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}
 		if t := c.Throughput; t.Rate > 0 {
 			e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)
 		}
@@ -45,9 +47,15 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 func (a *App) channelsOfAPI() records.Channels {
 	all := records.Channels{Store: a.store}
 	for _, c := range a.cfg.Channels {
-		all.List = append(all.List, records.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst})
+		all.List = append(all.List, records.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst, Shares: push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}})
 	}
 	return all
+}
+
+// channelEvery returns the time that a channel's speed allows for a push; 0: any number may leave at once.
+func (a *App) channelEvery(name string) time.Duration {
+	e, _ := a.channels.Get(name)
+	return e.Speed.Every
 }
 
 // channelRates calls each for the configured channels. Rows of other channels get no label.

@@ -54,6 +54,7 @@ type Claim struct {
 	LeaseUntil time.Time     //
 	Wait       time.Duration // for Wait
 	Now        time.Time     // the time of the claim
+	Barred     []Due         // due pushes through channels that the order excludes, as far as they were read; of each the channel, the time and the level
 	Repeated   bool          // an earlier run of the transaction has committed it: nothing is to be written
 }
 
@@ -71,6 +72,7 @@ type ClaimState struct {
 	Due      push.Push       // the oldest due push that the order allows; without an ID: none
 	Held     bool            // its campaign is paused or canceled
 	More     bool            // another push is due, on any channel
+	Barred   []Due           // see [Claim.Barred]
 	InFlight []InFlight      // running attempts
 	Sends    []quota.Booking // sends that may have reached the recipient, each at the latest time when the provider can have received it
 	Terms    Terms           // the tenant's own terms; without them the order's apply
@@ -87,7 +89,7 @@ type InFlight struct {
 // Decide returns what to do with the recipient's oldest due push. It contains the delivery gate: a push is sent only if
 // the recipient's actual sends leave room for it now.
 func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
-	c := Claim{Now: now}
+	c := Claim{Now: now, Barred: s.Barred}
 	if s.Locked {
 		c.Outcome, c.Wait = Wait, LockWait
 		return c

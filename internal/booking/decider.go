@@ -69,6 +69,9 @@ func (x *Decider) Book(o Order) []Decision {
 		d, v := &o.Drafts[i], &decisions[i]
 		of := x.standing(&o, d.Recipient())
 		*v = x.book(*d, o, of, usage)
+		if v.Outcome != Booked && v.Outcome != Replayed {
+			v.Push.Level = LevelOf(of.Terms, &d.Push)
+		}
 		if v.Outcome == NoPlace && !v.Complete {
 			v.Granted = bookingsFor(of.Terms, d.Recipient(), x.Granted[before:])
 		}
@@ -170,7 +173,7 @@ func (x *Decider) Move(o Order) (Decision, error) {
 			return Decision{Outcome: outcome, Push: p, Capped: capped}, nil
 		}
 	}
-	p.SendAt, p.RequestedSendAt, p.Bulk, p.Gen = to, d.Push.RequestedSendAt, d.Push.Bulk, p.Gen+1
+	p.SendAt, p.RequestedSendAt, p.Burst, p.Gen = to, d.Push.RequestedSendAt, d.Push.Burst, p.Gen+1
 	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
 	if !o.Books([]Decision{v}) {
 		x.takeBack(0)
@@ -180,7 +183,7 @@ func (x *Decider) Move(o Order) (Decision, error) {
 
 // grant books a push, which then waits for its send time.
 func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, view *quota.View, newRecipient bool) Decision {
-	p.NextAt, p.Status, p.UpdatedAt = p.SendAt, push.Scheduled, x.now
+	p.NextAt, p.Status, p.UpdatedAt, p.Level = p.SendAt, push.Scheduled, x.now, LevelOf(terms, &p)
 	if p.TTL > 0 {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
 	}

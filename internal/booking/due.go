@@ -8,15 +8,18 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// DueOrder asks for the recipients of due pushes in a lane: first pushes that are not [push.Push.Bulk], then the
-// others, the longest due first.
+// DueOrder asks for the recipients of due pushes in a lane. The levels share the answer: see [DueOrder.Shares]. Of each
+// level, pushes that are no [push.Push.Burst] come first, the longest due before the others.
 type DueOrder struct {
 	Lane     push.Lane
 	Channels []DueChannel // pushes for other channels are left out
 	Without  []int64      // recipient keys to leave out
 	Most     int          // maximum number of pushes in total
 
-	// Newest reverses the order within each kind: the pushes that became due last come first.
+	// Shares are the parts of the levels in an answer that does not hold everything. What one level lacks, the others get.
+	Shares push.Shares
+
+	// Newest reverses the order within each rank: the pushes that became due last come first.
 	Newest bool
 
 	// From leaves out pushes that became due before it; zero: none. Reading from the very first push takes longer the
@@ -27,8 +30,9 @@ type DueOrder struct {
 // DueChannel asks for the pushes of one channel.
 type DueChannel struct {
 	Name   string
-	Most   int // maximum number of pushes of each kind
-	Behind Due // only pushes after this one, in the order of the answer; the zero value: all
+	Levels []push.Level // nil: all
+	Most   int          // maximum number of pushes of each rank
+	Behind Due          // only pushes of its level after this one, in the order of the answer; the zero value: all
 }
 
 // Due is a due push.
@@ -37,5 +41,5 @@ type Due struct {
 	Tenant       uuid.UUID
 	Channel      string
 	At           time.Time // since when
-	Bulk         bool
+	Rank         push.Rank
 }

@@ -79,7 +79,7 @@ const (
 // Decision is the decision about one draft.
 type Decision struct {
 	Outcome           Outcome
-	Push              push.Push     // as stored
+	Push              push.Push     // as stored; of a refused draft, only its level
 	Usage             []quota.Usage // for Booked: how full each rule is around the push
 	NewRecipientOfDay bool          // for Booked: it is the recipient's only push on its day
 	Shadow            []string      // for Booked: the shadow rules that would have refused it

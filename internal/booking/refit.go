@@ -69,7 +69,7 @@ func (x *Decider) Reslot(o Order, r Misfits, pushes []push.Push, latest time.Tim
 			without = append(without, p.ID)
 			continue
 		}
-		p.SendAt, p.Bulk, p.Gen = to, true, p.Gen+1 // many may move to the same second
+		p.SendAt, p.Burst, p.Gen = to, true, p.Gen+1 // many may move to the same second
 		x.grant(p, Draft{Push: p}, of.Terms, policy, view, false)
 	}
 	return without

@@ -35,6 +35,19 @@ func OrNone(all ...Terms) Terms {
 	return quota.Policy(nil)
 }
 
+// LevelOf returns the service level of a push under the terms: that of its category. Without a category, a campaign's
+// pushes are bulk.
+func LevelOf(t Terms, p *push.Push) push.Level {
+	if p.Category == "" && p.Campaign != uuid.Nil {
+		return push.Bulk
+	}
+	if of, ok := t.(interface{ Level(category string) string }); ok {
+		l, _ := push.ParseLevel(of.Level(p.Category))
+		return l
+	}
+	return push.Normal
+}
+
 // Person is the recipient's data for a decision. The zero Person has no data and takes all pushes.
 type Person struct {
 	quota.Person

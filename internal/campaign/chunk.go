@@ -214,7 +214,7 @@ func (c *Chunk) planLine(lines *campaigns.Lines, line *campaigns.Line) campaigns
 		d.Invalid = err.Error()
 		return d
 	}
-	draft.Push.Bulk = true // other due pushes are sent before a campaign's
+	draft.Push.Burst = true // of the same level, other due pushes are sent before a campaign's
 	draft.Far = draft.Far || c.far[line.Recipient]
 	d.Draft = draft
 	return d

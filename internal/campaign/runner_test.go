@@ -388,8 +388,8 @@ func TestRunner_BesideWaiting(t *testing.T) {
 				INSERT INTO campaigns (id, tenant_id, name, channel, message, status, started_at, audience, booked)
 				SELECT gen_random_uuid(), $1, 'waits', 'log', '{}', $2, now(), 1, 1 FROM generate_series(1, 300) RETURNING id
 			)
-			INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id, token, started_at)
-			SELECT gen_random_uuid(), $1, 7, 'log', s, s, s + interval '1 day', 1, false, 2, 7, id, gen_random_uuid(), now()
+			INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, rank, phase, shard, campaign_id, token, started_at)
+			SELECT gen_random_uuid(), $1, 7, 'log', s, s, s + interval '1 day', 1, 5, 6, 7, id, gen_random_uuid(), now()
 			FROM made, LATERAL (SELECT now() + interval '20 days' AS s) p`, others, string(status))
 	}
 	w := b.worker(b.store)

@@ -42,8 +42,8 @@ func TestRunner_EndBesideWaiting(t *testing.T) {
 			INSERT INTO campaigns (id, tenant_id, name, channel, message, status, started_at, audience, booked, lease_until)
 			SELECT gen_random_uuid(), $1, 'waits', 'log', '{}', 'running', now(), 1, 1, now() - interval '1 hour' FROM generate_series(1, 300) RETURNING id
 		)
-		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id, token, started_at)
-		SELECT gen_random_uuid(), $1, 7, 'log', s, s, s + interval '1 day', 1, false, 2, 7, id, gen_random_uuid(), now()
+		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, rank, phase, shard, campaign_id, token, started_at)
+		SELECT gen_random_uuid(), $1, 7, 'log', s, s, s + interval '1 day', 1, 5, 6, 7, id, gen_random_uuid(), now()
 		FROM made, LATERAL (SELECT now() + interval '20 days' AS s) p`, others)
 	c := b.draft(0, campaign.Change{})
 	b.exec(`UPDATE campaigns SET status = 'running', started_at = now(), lease_until = now() - interval '1 minute' WHERE id = $1`, c.ID)

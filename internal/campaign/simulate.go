@@ -59,6 +59,9 @@ type SimulatorConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
 	Caps   push.Caps     // of tenants without caps of their own
 
+	// Every returns the time that a channel's speed allows for a push; 0: any number may leave at once.
+	Every func(channel string) time.Duration
+
 	// Parse parses the template of a campaign's message.
 	Parse func(c *broadcast.Campaign) (Template, error)
 }
@@ -152,6 +155,9 @@ type simulation struct {
 // begin reads the inputs that are the same for all chunks.
 func (s *Simulator) begin(ctx context.Context, c broadcast.Campaign, caps push.Caps) (*simulation, error) {
 	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, examined: map[string]*examined{}}
+	if s.cfg.Every != nil {
+		x.totals.drain.every = s.cfg.Every(c.Channel)
+	}
 	var message Template
 	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() (err error) {
 		message, err = s.cfg.Parse(&c)
@@ -233,6 +239,7 @@ func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Sim
 // result completes the result.
 func (x *simulation) result(ctx context.Context) (*Simulation, error) {
 	sum := &x.totals.Simulation
+	sum.FinishesAt, sum.WouldExpire = x.totals.drain.end()
 	sum.CollidesWith, sum.BetterStarts = x.totals.most(), x.starts.Better(sum.Accepted, lastStart(&x.campaign), maxBetterStarts)
 	ids := make([]uuid.UUID, len(sum.CollidesWith))
 	for i := range ids {

@@ -22,6 +22,9 @@ type Simulation struct {
 	Delays       []Delay        // of the deferred recipients
 	CollidesWith []Collision    // the campaigns with most recipients first, at most maxCollisions
 	BetterStarts []booking.Start
+
+	FinishesAt  time.Time // an estimate of when the last push leaves, if nothing else is sent through the channel; zero: none leaves
+	WouldExpire int       // accepted pushes that expire before the channel's speed lets them leave
 }
 
 // Delay counts the recipients deferred by at most UpTo, and by more than the previous delay's UpTo.
@@ -69,6 +72,7 @@ var delays = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, tim
 type totals struct {
 	Simulation
 	collisions map[uuid.UUID]int
+	drain      drain
 }
 
 func newTotals() *totals {
@@ -86,6 +90,7 @@ func (t *totals) add(d *campaigns.Decided, rules []string) Simulated {
 	t.Recipients++
 	switch one.Reason = reason; outcome {
 	case broadcast.OutcomeScheduled:
+		t.drain.add(&d.Decision.Push)
 		if one.SendAt, one.Outcome = d.Decision.Push.SendAt, SimulatedAccepted; !d.Deferred() {
 			t.Accepted++
 			return one

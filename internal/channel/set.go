@@ -16,7 +16,8 @@ type Entry struct {
 	Name    string
 	Channel Channel
 	Retry   push.Retry
-	Speed   pace.Speed // of the provider
+	Speed   pace.Speed  // of the provider
+	Shares  push.Shares // of the service levels while pushes wait; zero: [push.DefaultShares]
 }
 
 // Set is the configured channels in their configured order. It never changes, and may be read concurrently.

@@ -80,12 +80,20 @@ type Rates struct {
 
 // Health is the workers' view of a channel, and the tenant's pushes in it.
 type Health struct {
-	State    State     // the worst state that a worker reports, or Rejecting; "": no recent report
-	Until    time.Time // when the last pause ends; zero: no worker pauses
-	AsOf     time.Time // the time of the last report of that state; zero: no recent report
-	Waiting  int       // the tenant's pushes that are due and not being sent
+	State    State                     // the worst state that a worker reports, or Rejecting; "": no recent report
+	Until    time.Time                 // when the last pause ends; zero: no worker pauses
+	AsOf     time.Time                 // the time of the last report of that state; zero: no recent report
+	Waiting  [len(push.Levels)]Backlog // the tenant's pushes that are due and not being sent, by level
 	Attempts map[push.Outcome]int
 	Recent   Outcomes // the tenant's, in OutcomesSpan
+}
+
+// Waits returns the number of the tenant's pushes that are due and not being sent.
+func (h *Health) Waits() (n int) {
+	for _, b := range h.Waiting {
+		n += b.Waiting
+	}
+	return n
 }
 
 // Report is the health of the channels, by name, for one tenant.

@@ -34,6 +34,7 @@ type Channel struct {
 	MaxAttempts           int           // at least 1
 	Backoff               Backoff
 	Throughput            Throughput
+	Levels                Levels
 
 	Webhook WebhookSettings
 	SMS     SMSSettings
@@ -45,6 +46,11 @@ type Channel struct {
 // Backoff is the wait before another attempt: it doubles from First up to Max.
 type Backoff struct {
 	First, Max time.Duration
+}
+
+// Levels are the shares of the service levels in what a channel with a Throughput sends while pushes wait for it.
+type Levels struct {
+	Urgent, Normal, Bulk int // 1 to 100
 }
 
 // Throughput is the speed of a channel over all workers: Rate attempts Per time, evenly spaced, with Burst attempts at once
@@ -67,12 +73,19 @@ func (c *Channel) settings(t *strictyaml.Table) {
 	t.Int("max_attempts", "8", "attempts before a push fails, 1 to 100", &c.MaxAttempts, 1, 100)
 	t.Section("backoff", "{}", "the wait before another attempt", c.Backoff.settings)
 	t.Section("throughput", optional, "the maximum speed over all workers; without it, no maximum", c.Throughput.settings)
+	t.Section("levels", "{}", "the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others", c.Levels.settings)
 }
 
 func (b *Backoff) settings(t *strictyaml.Table) {
 	t.Duration("first", "5s", "the first wait; each further one is twice as long", &b.First, 1, forever)
 	t.Duration("max", "15m", "the longest wait", &b.Max, 1, forever)
 	t.Check(b.check)
+}
+
+func (l *Levels) settings(t *strictyaml.Table) {
+	t.Int("urgent", "70", "the share of urgent pushes, 1 to 100", &l.Urgent, 1, 100)
+	t.Int("normal", "20", "the share of normal pushes, 1 to 100", &l.Normal, 1, 100)
+	t.Int("bulk", "10", "the share of bulk pushes, 1 to 100", &l.Bulk, 1, 100)
 }
 
 func (s *Throughput) settings(t *strictyaml.Table) {

@@ -29,7 +29,7 @@ func TestChannel_Types(t *testing.T) {
 		t.Fatal(errs)
 	}
 	channel := func(name, kind string, change func(*Channel)) Channel {
-		c := Channel{Name: name, Type: kind, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}
+		c := Channel{Name: name, Type: kind, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}, Levels: Levels{70, 20, 10}}
 		change(&c)
 		return c
 	}
@@ -94,7 +94,7 @@ func TestChannel_Errors(t *testing.T) {
 		{`{type: sms, account_sid: a, auth_token: x, from: a, url: "https://h", host: h, acount_sid: b}`, []string{
 			"url: is not for type sms",
 			"host: is not for type sms",
-			"acount_sid: is not a setting; allowed: type, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput, account_sid, auth_token, " +
+			"acount_sid: is not a setting; allowed: type, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput, levels, account_sid, auth_token, " +
 				"api_key_sid, api_key_secret, from, messaging_service_sid, status_callback, base_url (did you mean account_sid?)",
 		}},
 		{`{type: sms, account_sid: a, auth_token: x, from: "4512345678"}`, []string{

@@ -41,7 +41,7 @@ func defaults() Config {
 			policy.Rule{Name: "per-hour", Limit: new(5), Window: "1h"},
 			policy.Rule{Name: "per-day", Limit: new(10), Window: "24h"},
 		),
-		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}}},
+		Channels:  []Channel{{Name: "log", Type: Log, Timeout: 10 * time.Second, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{5 * time.Second, 15 * time.Minute}, Levels: Levels{70, 20, 10}}},
 		APILimits: APILimits{PerKey: []ratelimit.Limit{}, PerIP: []ratelimit.Limit{}},
 		APIKeys:   APIKeys{MaxPerTenant: 100},
 		HTTP:      HTTP{MaxConnections: 10_000, Drain: 5 * time.Second},

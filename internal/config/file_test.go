@@ -29,7 +29,7 @@ policy:
       window: 8760h
 channels:
   push: {type: webhook, url: "https://push.example.com/${PATH_KEY}/send", secret: "${PUSH_SECRET}", previous_secret: the secret of last year, timeout: 1.5s, allow_private_addresses: true, on_unknown: fail,
-         max_attempts: 3, backoff: {first: 1s, max: 2m}, throughput: {rate: 100, per: 2s, burst: 7}}
+         max_attempts: 3, backoff: {first: 1s, max: 2m}, throughput: {rate: 100, per: 2s, burst: 7}, levels: {urgent: 100, bulk: 1}}
   a-log: {type: log, throughput: {rate: 5}}
   "0":   {type: webhook, url: http://localhost:8, secret: whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==}
 api_limits:
@@ -78,10 +78,10 @@ func TestFile(t *testing.T) {
 	want := Config{
 		Policy: rules(policy.Rule{Name: "burst", Limit: new(0), Window: "1ms"}, policy.Rule{Name: "slow", Limit: new(100_000), Window: "8760h"}),
 		Channels: []Channel{
-			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7},
+			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7}, Levels: Levels{100, 20, 1},
 				Webhook: WebhookSettings{"https://push.example.com/k$$${X}/send", "not/base64 but long enough", "the secret of last year"}},
-			{Name: "a-log", Type: Log, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Throughput: Throughput{5, time.Second, 1}},
-			{Name: "0", Type: Webhook, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute},
+			{Name: "a-log", Type: Log, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Throughput: Throughput{5, time.Second, 1}, Levels: Levels{70, 20, 10}},
+			{Name: "0", Type: Webhook, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Levels: Levels{70, 20, 10},
 				Webhook: WebhookSettings{URL: "http://localhost:8", Secret: "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng=="}},
 		},
 		APILimits: APILimits{
@@ -220,7 +220,7 @@ delivery:
     backoff: {first: 20m}
     throughput: {per: 0s, burst: 0}
   b: {type: log, backoff: {first: 2s, max: 1s}, throughput: 5}
-  c: {type: log, backoff: {max: 1s}}
+  c: {type: log, backoff: {max: 1s}, levels: {urgent: 0, normal: 101, bulk: 1.5, slow: 3}}
 `, []string{
 			`4: channels.log.allow_private_addresses: "yes": must be true or false`,
 			`5: channels.log.on_unknown: "Retry": must be one of retry, fail`,
@@ -233,6 +233,10 @@ delivery:
 			`10: channels.b.backoff.first: "2s": must be at most backoff.max, which is 1 second`,
 			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst`,
 			`11: channels.c.backoff.max: "1s": must be at least backoff.first, which is 5 seconds`,
+			`11: channels.c.levels.urgent: 0: must be a whole number from 1 to 100`,
+			`11: channels.c.levels.normal: 101: must be a whole number from 1 to 100`,
+			`11: channels.c.levels.bulk: 1.5: must be a whole number from 1 to 100`,
+			`11: channels.c.levels.slow: is not a setting; allowed: urgent, normal, bulk`,
 		}},
 		{"speeds that cannot be kept", `channels:
   a: {type: log, throughput: {rate: 1000000}}

@@ -70,6 +70,7 @@ func scopeSettings(t *strictyaml.Table, what string, channels, categories *[]str
 func categorySettings(c *policy.Category, t *strictyaml.Table) {
 	t.Bool("bypass", "false", "no rule and no quiet hours refuse its pushes", &c.Bypass)
 	t.OptionalBool("counts", optional, "false: its pushes take no place from others", &c.Counts)
+	t.String("level", optional, "the service level of its pushes where they wait for a busy channel: urgent, normal or bulk; normal if it is not set", &c.Level, nil)
 	t.Ints("reserve", optional, "the number of a rule's places for this category alone, by the names of rules", &c.Reserve)
 }
 

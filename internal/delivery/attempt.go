@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -16,7 +17,18 @@ import (
 )
 
 // permit is the right to make one attempt at the channel of a queue. The zero value is no permit.
-type permit struct{ queue *channelQueue }
+type permit struct {
+	queue *channelQueue
+	level push.Level // of the recipient that the queue gave for it
+}
+
+// use ends the permit: a push was claimed.
+func (p *permit) use(claimed push.Level) {
+	if p.queue != nil && claimed != p.level {
+		p.queue.correct(p.level, claimed)
+	}
+	p.release()
+}
 
 // release ends the permit, whether an attempt has used it or not.
 func (p *permit) release() {
@@ -61,14 +73,14 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 		}
 		switch c.Outcome {
 		case booking.Nothing:
-			w.enqueue(d, without)
+			w.enqueue(d, without, c.Barred)
 			return 0, nil
 		case booking.Wait:
-			w.enqueue(d, without)
+			w.enqueue(d, without, c.Barred)
 			return c.Wait, nil
 		case booking.Again:
 		case booking.Claimed:
-			p.release()
+			p.use(c.Push.Level)
 			if more, err := w.attempt(ctx, c, began); err != nil || !more {
 				return 0, err
 			}
@@ -79,10 +91,14 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 }
 
 // enqueue puts a recipient without another claimable push into the queues of the channels that were left out. Otherwise
-// only the lane's owner would find its due pushes there, and later.
-func (w *Worker) enqueue(d booking.Due, without []string) {
+// only the lane's owner would find its due pushes there, and later. barred are those that the claim has found.
+func (w *Worker) enqueue(d booking.Due, without []string, barred []booking.Due) {
 	for _, d.Channel = range without {
-		w.queues.byName[d.Channel].add(d)
+		of := d
+		if i := slices.IndexFunc(barred, func(b booking.Due) bool { return b.Channel == d.Channel }); i >= 0 {
+			of = barred[i]
+		}
+		w.queues.byName[d.Channel].add(of)
 	}
 }
 
@@ -136,7 +152,7 @@ func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) 
 		}, left, c.Push.ID[:]),
 	}
 	late := c.StartedAt.Sub(c.Push.SendAt)
-	w.metrics.Attempted(c.Push.Channel, string(result.Outcome), c.Attempt == 1, late)
+	w.metrics.Attempted(c.Push.Channel, c.Push.Level.String(), string(result.Outcome), c.Attempt == 1, late)
 	if result.Unregistered {
 		w.metrics.Unregistered(c.Push.Channel)
 	}

@@ -75,7 +75,7 @@ type attempted struct {
 	late             time.Duration
 }
 
-func (m *metrics) Attempted(channel, outcome string, first bool, late time.Duration) {
+func (m *metrics) Attempted(channel, level, outcome string, first bool, late time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.attempted = append(m.attempted, attempted{channel, outcome, first, late})

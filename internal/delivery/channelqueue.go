@@ -18,27 +18,35 @@ import (
 // is down or asked for a pause, or it uses its share of the worker's slots. A recipient in the queue holds no slot, has
 // not begun an attempt, and delays no other channel.
 //
-// Each worker has its own queue for each channel, and takes send times from the pacer that all workers share. Tenants
-// take turns; of each tenant, the longest due recipient comes first. While a tenant is held, its
-// pushes wait in the queue, and the queue skips them: see [holds].
+// Each worker has its own queue for each channel, and takes send times from the pacer that all workers share. The service
+// levels have shares of them: see [sharing]. Of each level, tenants take turns; of each tenant, the longest due recipient
+// comes first. While a tenant is held, its pushes wait in the queue, and the queue skips them: see [holds].
 type channelQueue struct {
 	channel string
 	speed   pace.Speed
 	slots   *slots
-	limit   int // number of recipients in the queue
+	limit   int // number of recipients of each level in the queue
 
 	mu      sync.Mutex
 	holds   holds
-	waiting fairQueue
-	members map[int64]bool // recipient keys
-	busy    int            // attempts and permits in progress
-	unused  int            // permits among them that no attempt has used yet
+	waiting levelQueue
+	members map[member]bool
+	busy    int // attempts and permits in progress
+	unused  int // permits among them that no attempt has used yet
 	closed  bool
-	fed     map[push.Lane]*feeding
+	fed     map[fedFrom]*feeding
 	changed chan struct{} // has an element when room may have changed
 }
 
-// The queue holds as many recipients as can be sent to in two minutes. Rejected recipients are found again.
+// member is a recipient in one level of the queue.
+type member struct {
+	recipient int64 // its key
+	level     push.Level
+}
+
+func memberOf(d booking.Due) member { return member{d.RecipientKey, d.Rank.Level()} }
+
+// A level of the queue holds as many recipients as can be sent to in two minutes. Rejected recipients are found again.
 const (
 	shortestQueue = 10_000
 	queueTime     = 2 * time.Minute
@@ -59,7 +67,10 @@ func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
 	q := &channelQueue{
 		channel: e.Name, speed: e.Speed, slots: s, limit: shortestQueue,
 		holds:   newHolds(min(e.Retry.First, time.Second), min(e.Retry.Max, 30*time.Second)),
-		members: map[int64]bool{}, fed: map[push.Lane]*feeding{}, changed: make(chan struct{}, 1),
+		members: map[member]bool{}, fed: map[fedFrom]*feeding{}, changed: make(chan struct{}, 1),
+	}
+	if q.waiting.shares = e.Shares; q.waiting.shares == (push.Shares{}) {
+		q.waiting.shares = push.DefaultShares
 	}
 	if e.Speed.Every > 0 {
 		q.limit = max(q.limit, int(queueTime/e.Speed.Every))
@@ -125,19 +136,20 @@ func (q *channelQueue) len() int {
 	return q.waiting.len()
 }
 
-// add puts recipients into the queue, unless it is closed. It drops a recipient if the queue is full, or half full of
-// its tenant, or if it has enough recipients of a held tenant; a dropped recipient is found again later. It returns the
-// number of dropped recipients.
+// add puts recipients into the queue, each at the level of its due push, unless the queue is closed. It drops a recipient if
+// the level is full, or half full of its tenant, or if it has enough recipients of a held tenant; a dropped recipient is
+// found again later. It returns the number of dropped recipients.
 func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, d := range recipients {
+		level := q.waiting.at(d.Rank.Level())
 		switch {
-		case q.members[d.RecipientKey]:
-		case q.closed || q.waiting.len() >= q.limit || q.waiting.of(d.Tenant) >= q.limitOf(d.Tenant):
+		case q.members[memberOf(d)]:
+		case q.closed || level.len() >= q.limit || level.of(d.Tenant) >= q.limitOf(d.Tenant):
 			dropped++
 		default:
-			q.members[d.RecipientKey] = true
+			q.members[memberOf(d)] = true
 			q.waiting.push(d)
 			q.signal()
 		}
@@ -161,9 +173,19 @@ func (q *channelQueue) next() (d booking.Due, ok bool) {
 	}
 	if d, ok = q.waiting.pop(admitted, !q.holds.all.closed(), q.holds.held); ok {
 		q.holds.took(d.Tenant, now)
-		delete(q.members, d.RecipientKey)
+		delete(q.members, memberOf(d))
 	}
 	return d, ok
+}
+
+// correct takes back that a recipient was served for a level, because another level's push was sent to it, or none.
+func (q *channelQueue) correct(served push.Level, sent ...push.Level) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting.serve(served, -1)
+	for _, l := range sent {
+		q.waiting.serve(l, 1)
+	}
 }
 
 // count counts attempts and unused permits that begin or end.
@@ -193,7 +215,7 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 		case n == 0:
 			continue
 		case q.speed.Every > 0:
-			n, wait = p.Take(ctx, q.channel, q.speed, n)
+			n, wait = q.take(ctx, p, n)
 			if !pause(ctx, nil, wait) {
 				return
 			}
@@ -205,6 +227,18 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 			permit()
 		}
 	}
+}
+
+// take takes send times from the pacer, and exchanges with other workers what the levels were served.
+func (q *channelQueue) take(ctx context.Context, p pacer, n int) (slots int, wait time.Duration) {
+	q.mu.Lock()
+	demand := q.waiting.demand(q.waiting.waits)
+	q.mu.Unlock()
+	s := p.Take(ctx, pace.Order{Channel: q.channel, Speed: q.speed, Wanted: n, Demand: demand})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting.learn(s.Tags, demand)
+	return s.Taken, s.Wait
 }
 
 // room returns the number of permits that can be given now, or else the maximum wait for one; zero: until something
@@ -259,6 +293,6 @@ func (q *channelQueue) close() (longest map[int]booking.Due) {
 			longest[shard] = d
 		}
 	})
-	q.closed, q.waiting, q.members = true, fairQueue{}, nil
+	q.closed, q.waiting, q.members = true, levelQueue{}, nil
 	return longest
 }

@@ -17,8 +17,8 @@ import (
 // steady is a pacer that gives one send time after another.
 type steady struct{}
 
-func (steady) Take(_ context.Context, _ string, s pace.Speed, _ int) (int, time.Duration) {
-	return 1, s.Every
+func (steady) Take(_ context.Context, o pace.Order) pace.Slots {
+	return pace.Slots{Taken: 1, Wait: o.Speed.Every}
 }
 func (steady) Pause(context.Context, string, uuid.UUID, time.Duration) {}
 func (steady) Run(context.Context, []string, func(string, uuid.UUID, time.Duration)) error {

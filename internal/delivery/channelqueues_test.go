@@ -39,10 +39,10 @@ type counting struct {
 	taken *atomic.Int64
 }
 
-func (c counting) Take(ctx context.Context, channel string, s pace.Speed, wanted int) (int, time.Duration) {
-	taken, wait := c.Pacer.Take(ctx, channel, s, wanted)
-	c.taken.Add(int64(taken))
-	return taken, wait
+func (c counting) Take(ctx context.Context, o pace.Order) pace.Slots {
+	s := c.Pacer.Take(ctx, o)
+	c.taken.Add(int64(s.Taken))
+	return s
 }
 
 // setupWorkers starts workers with ten slots each, on a Redis that answers.

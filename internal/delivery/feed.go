@@ -24,7 +24,13 @@ const (
 // wokenPage is the number of recipients that a wake-up adds to a channel's queue at once.
 const wokenPage = 256
 
-// feeding is the progress of feeding a queue from a lane.
+// fedFrom is a level of a lane, from which a queue is fed.
+type fedFrom struct {
+	push.Lane
+	level push.Level
+}
+
+// feeding is the progress of feeding a queue from a level of a lane.
 type feeding struct {
 	behind booking.Due   // the last recipient read; zero: begin with the first
 	found  bool          // the last page was not empty
@@ -49,9 +55,11 @@ func (w *Worker) feed(ctx context.Context) (full bool, err error) {
 func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
 	o := booking.DueOrder{Lane: l}
 	for _, q := range w.queues.all {
-		if behind, hungry := q.hungry(l, time.Now()); hungry {
-			o.Channels = append(o.Channels, booking.DueChannel{Name: q.channel, Most: feedPage, Behind: behind})
-			o.Most += 2 * feedPage
+		for _, level := range push.Levels {
+			if behind, hungry := q.hungry(fedFrom{l, level}, time.Now()); hungry {
+				o.Channels = append(o.Channels, booking.DueChannel{Name: q.channel, Levels: []push.Level{level}, Most: feedPage, Behind: behind})
+				o.Most += 2 * feedPage
+			}
 		}
 	}
 	if len(o.Channels) == 0 {
@@ -62,12 +70,18 @@ func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
 	if err != nil {
 		return err
 	}
-	pages := map[string][]booking.Due{}
+	type page struct {
+		channel string
+		level   push.Level
+	}
+	pages := map[page][]booking.Due{}
 	for _, d := range due {
-		pages[d.Channel] = append(pages[d.Channel], d)
+		of := page{d.Channel, d.Rank.Level()}
+		pages[of] = append(pages[of], d)
 	}
 	for _, c := range o.Channels {
-		w.queues.byName[c.Name].feed(l, pages[c.Name])
+		level := c.Levels[0]
+		w.queues.byName[c.Name].feed(fedFrom{l, level}, pages[page{c.Name, level}])
 	}
 	return nil
 }
@@ -102,41 +116,42 @@ func (w *Worker) feedWoken(ctx context.Context, l push.Lane, from time.Time, ask
 func (q *channelQueue) takes() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.closed && q.mustWait() && q.waiting.len() < q.limit
+	return !q.closed && q.mustWait() && slices.ContainsFunc(push.Levels[:], func(l push.Level) bool { return q.waiting.at(l).len() < q.limit })
 }
 
-// hungry reports whether the queue is to be fed from a lane now, and after which recipient.
-func (q *channelQueue) hungry(l push.Lane, now time.Time) (behind booking.Due, yes bool) {
+// hungry reports whether the queue is to be fed from a level of a lane now, and after which recipient.
+func (q *channelQueue) hungry(from fedFrom, now time.Time) (behind booking.Due, yes bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || !q.mustWait() || q.waiting.len() >= q.limit {
+	n := q.waiting.at(from.level).len()
+	if q.closed || !q.mustWait() || n >= q.limit {
 		return behind, false
 	}
-	f := q.fed[l]
+	f := q.fed[from]
 	if f == nil {
 		f = &feeding{}
-		q.fed[l] = f
+		q.fed[from] = f
 	}
 	later := !now.Before(f.next)
-	if q.waiting.len() < nearlyEmpty && !f.passed {
+	if n < nearlyEmpty && !f.passed {
 		return behind, f.found || later
 	}
 	return f.behind, later
 }
 
-// feed adds a page of recipients of a lane, and updates the progress.
-func (q *channelQueue) feed(l push.Lane, due []booking.Due) {
+// feed adds a page of recipients from a level of a lane, and updates the progress.
+func (q *channelQueue) feed(from fedFrom, due []booking.Due) {
 	dropped := q.add(due...)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f := q.fed[l]
+	f := q.fed[from]
 	f.pause = min(2*f.pause, longestFeedPause)
 	if f.pause == 0 || dropped < len(due) || len(due) == 0 {
 		f.pause = feedPause
 	}
 	f.found, f.behind, f.next = len(due) > 0, booking.Due{}, time.Now().Add(f.pause)
-	f.passed = dropped > 0 && q.waiting.len() < nearlyEmpty
-	if len(due) >= feedPage { // a page has feedPage of each kind at most
+	f.passed = dropped > 0 && q.waiting.at(from.level).len() < nearlyEmpty
+	if len(due) >= feedPage { // a page has feedPage of each rank at most
 		f.behind = due[feedPage-1]
 	}
 }

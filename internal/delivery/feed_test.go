@@ -15,25 +15,25 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// A queue is fed page by page, after the first page of each kind: pushes that are not bulk end before the bulk does. A
+// A queue is fed page by page, after the first page of each kind: pushes that are no burst end before the burst does. A
 // nearly empty queue is fed from the beginning, a full one not at all.
 func TestChannelQueue_Feed(t *testing.T) {
 	t.Parallel()
-	lane, now := push.Lanes(1)[0], time.Now()
+	lane, now := fedFrom{push.Lanes(1)[0], push.Normal}, time.Now()
 	q := newChannelQueue(channel.Entry{Name: "sms", Speed: pace.PerSpan(1, time.Second, 1), Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
 	if behind, hungry := q.hungry(lane, now); !hungry || behind != (booking.Due{}) {
 		t.Fatalf("an empty queue: %v, from %+v", hungry, behind)
 	}
 	var page []booking.Due
 	for i := range 2 * feedPage {
-		page = append(page, booking.Due{RecipientKey: int64(i), At: now, Bulk: i >= feedPage})
+		page = append(page, booking.Due{RecipientKey: int64(i), At: now, Rank: push.RankOf(push.Normal, i >= feedPage)})
 	}
 	q.feed(lane, page)
 	if _, hungry := q.hungry(lane, now); hungry {
 		t.Error("it is fed again at once")
 	}
 	if behind, hungry := q.hungry(lane, now.Add(2*feedPause)); !hungry || behind != page[feedPage-1] {
-		t.Errorf("fed later: %v, behind %+v, want behind the last that is not bulk", hungry, behind)
+		t.Errorf("fed later: %v, behind %+v, want behind the last that is no burst", hungry, behind)
 	}
 	q.feed(lane, page[:feedPage-1])
 	if behind, _ := q.hungry(lane, now.Add(2*feedPause)); behind != (booking.Due{}) {
@@ -49,11 +49,11 @@ func TestChannelQueue_Feed(t *testing.T) {
 // often, until that changes.
 func TestChannelQueue_FeedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lane := push.Lanes(1)[0]
+		lane := fedFrom{push.Lanes(1)[0], push.Normal}
 		q := newChannelQueue(channel.Entry{Name: "sms", Speed: pace.PerSpan(1, time.Second, 1), Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
 		page := func(first int64, tenant uuid.UUID) (due []booking.Due) {
 			for i := range int64(feedPage) {
-				due = append(due, booking.Due{RecipientKey: first + i, Tenant: tenant})
+				due = append(due, booking.Due{RecipientKey: first + i, Tenant: tenant, Rank: push.RankOf(push.Normal, false)})
 			}
 			return due
 		}

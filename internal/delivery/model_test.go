@@ -234,18 +234,18 @@ type modelPacer struct {
 	next map[string]time.Time
 }
 
-func (p *modelPacer) Take(_ context.Context, name string, s pace.Speed, wanted int) (taken int, wait time.Duration) {
+func (p *modelPacer) Take(_ context.Context, o pace.Order) pace.Slots {
 	time.Sleep(time.Millisecond)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	if p.next[name].Before(now) {
-		p.next[name] = now
+	if p.next[o.Channel].Before(now) {
+		p.next[o.Channel] = now
 	}
-	wait = p.next[name].Sub(now)
-	taken = min(wanted, s.Burst)
-	p.next[name] = p.next[name].Add(time.Duration(taken) * s.Every)
-	return taken, wait
+	wait := p.next[o.Channel].Sub(now)
+	taken := min(o.Wanted, o.Speed.Burst)
+	p.next[o.Channel] = p.next[o.Channel].Add(time.Duration(taken) * o.Speed.Every)
+	return pace.Slots{Taken: taken, Wait: wait}
 }
 
 func (p *modelPacer) Pause(context.Context, string, uuid.UUID, time.Duration) {}

@@ -12,7 +12,7 @@ import (
 // and are found again.
 const heldQueue = 2 * trialsToClose
 
-// limitOf returns the maximum number of a tenant's recipients in the queue.
+// limitOf returns the maximum number of a tenant's recipients in a level of the queue.
 func (q *channelQueue) limitOf(tenant uuid.UUID) int {
 	if q.holds.held(tenant) {
 		return min(heldQueue, q.limit/2)
@@ -62,12 +62,10 @@ func (q *channelQueue) hold(tenant uuid.UUID, d time.Duration) (all time.Duratio
 	return max(q.holds.all.until.Sub(now), 0)
 }
 
-// trim drops the recipients of a tenant beyond its limit in the queue.
+// trim drops the recipients of a tenant beyond its limit in each level of the queue.
 func (q *channelQueue) trim(tenant uuid.UUID) {
-	if most := q.limitOf(tenant); q.waiting.of(tenant) > most {
-		for _, d := range q.waiting.cut(tenant, most) {
-			delete(q.members, d.RecipientKey)
-		}
+	for _, d := range q.waiting.cut(tenant, q.limitOf(tenant)) {
+		delete(q.members, memberOf(d))
 	}
 }
 

@@ -84,7 +84,7 @@ type waker interface {
 type observer interface {
 	// Attempted counts a finished attempt. first reports whether it was the push's first attempt, and late how long
 	// after the promised time it began.
-	Attempted(channel, outcome string, first bool, late time.Duration)
+	Attempted(channel, level, outcome string, first bool, late time.Duration)
 	Unregistered(channel string)
 	PutOff()
 }
@@ -189,7 +189,10 @@ func (w *Worker) usePermit(queue *channelQueue) {
 		if !ok {
 			return
 		}
-		w.serve(d, p)
+		p.level = d.Rank.Level()
+		if w.serve(d, p); p.queue != nil {
+			queue.correct(p.level)
+		}
 	}
 }
 

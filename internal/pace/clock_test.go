@@ -39,7 +39,7 @@ func (c *bundle) run(script, key string, args ...any) []int64 {
 	}
 	runs := cmp.Or(c.runs, 1000*time.Hour)
 	script = strings.Replace(script, "redis.pcall('INFO', 'server')", fmt.Sprintf("'uptime_in_seconds:%d'", int(runs.Seconds())), 1)
-	answer, err := c.rdb.Eval(c.t.Context(), script, []string{key}, args...).Int64Slice()
+	answer, err := c.rdb.Eval(c.t.Context(), script, []string{key, key + ":levels"}, args...).Int64Slice()
 	if err != nil {
 		c.t.Fatal(err)
 	}

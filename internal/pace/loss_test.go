@@ -49,7 +49,7 @@ func setup(t *testing.T, workers int, watch bool, speed pace.Speed) *bundle {
 		f.all.Go(func() {
 			for ctx.Err() == nil {
 				before := time.Now()
-				slots, wait := p.Take(ctx, "sms", speed, 1)
+				slots, wait := take(ctx, p, "sms", speed, 1)
 				after := time.Now()
 				f.mu.Lock()
 				for range slots {

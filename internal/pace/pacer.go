@@ -66,45 +66,61 @@ func New(rdb redisclient.Client, owner redisscript.Installation, worker string, 
 	}
 }
 
-// Take takes up to wanted of a channel's next slots, and returns the wait until the first; all may be used then. If it
-// takes none, ask again after that time. It never fails: without Redis it takes the next slot of this worker's share.
-func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (slots int, wait time.Duration) {
+// Order asks for the next slots of a channel.
+type Order struct {
+	Channel string
+	Speed   Speed
+	Wanted  int // maximum number of slots
+	Demand
+}
+
+// Slots are slots that were taken.
+type Slots struct {
+	Taken int
+	Wait  time.Duration // until the first one, when all may be used; if none was taken, until the next try
+	Tags  *Tags         // of all workers; nil: Redis was not asked
+}
+
+// Take takes some of a channel's next slots. It never fails: without Redis it takes the next slot of this worker's share.
+func (p *Pacer) Take(ctx context.Context, o Order) Slots {
 	if left := max(p.redis.Left(), p.quietFor()); left > 0 {
-		return p.share(channel, s, left)
+		return p.share(o.Channel, o.Speed, left)
 	}
-	slots, wait, err := p.take(ctx, channel, s, wanted)
+	slots, err := p.take(ctx, o)
 	left, quiet := p.redis.Left(), p.quietFor()
 	switch {
 	case err != nil && left > 0:
-		return p.share(channel, s, max(left, quiet))
+		return p.share(o.Channel, o.Speed, max(left, quiet))
 	case err != nil:
-		return 0, doubt // the error concerns this channel only
+		return Slots{Wait: doubt} // the error concerns this channel only
 	case quiet > 0:
-		return 0, quiet // other workers may still use their shares
+		return Slots{Wait: quiet, Tags: slots.Tags} // other workers may still use their shares
 	}
-	return slots, wait
+	return slots
 }
 
-func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (int, time.Duration, error) {
+func (p *Pacer) take(ctx context.Context, o Order) (Slots, error) {
 	prefix, err := p.prefix()
 	if err != nil {
-		return 0, 0, err
+		return Slots{}, err
 	}
-	key := fmt.Sprintf("%space:{%s}:%d:%d", prefix, channel, s.Every.Microseconds(), s.Burst)
-	longest, known, sent := p.before(key, s)
-	answers, err := p.ask(ctx, slotsScript.Call([]string{key}, s.Every.Microseconds(), s.Burst, min(wanted, most), together.Microseconds(),
-		longest.Microseconds(), known))
+	key := fmt.Sprintf("%space:{%s}:%d:%d", prefix, o.Channel, o.Speed.Every.Microseconds(), o.Speed.Burst)
+	longest, known, sent := p.before(key, o.Speed)
+	args := []any{o.Speed.Every.Microseconds(), o.Speed.Burst, min(o.Wanted, most), together.Microseconds(), longest.Microseconds(), known}
+	answers, err := p.ask(ctx, slotsScript.Call([]string{key, tagsKey(prefix, o.Channel)}, o.Demand.arguments(args)...))
 	if err != nil {
-		return 0, 0, err
+		return Slots{}, err
 	}
-	slots, wait, used := int(answers[0][0]), micros(answers[0][1]), micros(answers[0][2])
-	if slots == 0 {
-		return 0, min(wait, rest), nil // by then more may be known of the other workers
+	a := answers[0]
+	slots, used := Slots{Taken: int(a[0]), Wait: micros(a[1]), Tags: tagsOf(a[3:])}, micros(a[2])
+	if slots.Taken == 0 {
+		slots.Wait = min(slots.Wait, rest) // by then more may be known of the other workers
+		return slots, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken[key] = sent.Add(used)
-	return slots, wait, nil
+	return slots, nil
 }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

@@ -48,13 +48,19 @@ func watch(t *testing.T, p *pace.Pacer) {
 	t.Cleanup(running.Wait)
 }
 
+// take takes slots without levels.
+func take(ctx context.Context, p *pace.Pacer, channel string, s pace.Speed, wanted int) (slots int, wait time.Duration) {
+	of := p.Take(ctx, pace.Order{Channel: channel, Speed: s, Wanted: wanted})
+	return of.Taken, of.Wait
+}
+
 // ready waits until a Redis that was started a moment ago gives slots of such a channel.
 func ready(t *testing.T, rdb redisclient.Client, s pace.Speed) {
 	t.Helper()
 	p := worker(t, rdb, "ready")
 	for slots := 0; slots == 0; {
 		var wait time.Duration
-		if slots, wait = p.Take(t.Context(), "ready", s, 1); slots == 0 {
+		if slots, wait = take(t.Context(), p, "ready", s, 1); slots == 0 {
 			time.Sleep(wait)
 		}
 	}
@@ -63,7 +69,7 @@ func ready(t *testing.T, rdb redisclient.Client, s pace.Speed) {
 // send takes slots the given number of times, and returns their times.
 func send(t *testing.T, p *pace.Pacer, s pace.Speed, times int) (at []time.Time) {
 	for len(at) < times {
-		slots, wait := p.Take(t.Context(), "sms", s, times-len(at))
+		slots, wait := take(t.Context(), p, "sms", s, times-len(at))
 		time.Sleep(wait)
 		for range slots {
 			at = append(at, time.Now())
@@ -114,7 +120,7 @@ func TestTake_Burst(t *testing.T) {
 	ready(t, rdb, speed)
 	p := worker(t, rdb, "a")
 	began := time.Now()
-	if slots, wait := p.Take(t.Context(), "sms", speed, 8); slots != 4 || wait > 0 {
+	if slots, wait := take(t.Context(), p, "sms", speed, 8); slots != 4 || wait > 0 {
 		t.Errorf("%d slots after %s, want 4 at once", slots, wait)
 	}
 	notBefore(t, began, send(t, p, speed, 4), func(i int) time.Duration { return time.Duration(i+1) * speed.Every })
@@ -126,11 +132,11 @@ func TestTake_FastChannels(t *testing.T) {
 	rdb, speed := client(t, testenv.Redis(t)), pace.PerSpan(1000, time.Second, 1)
 	ready(t, rdb, speed)
 	p := worker(t, rdb, "a")
-	slots, wait := p.Take(t.Context(), "push", speed, 50)
+	slots, wait := take(t.Context(), p, "push", speed, 50)
 	if slots < 4 || slots > 7 || wait > time.Millisecond {
 		t.Errorf("%d slots in %s, want the slots of 5 ms", slots, wait)
 	}
-	if slots, _ := p.Take(t.Context(), "other", speed, 2); slots != 2 {
+	if slots, _ := take(t.Context(), p, "other", speed, 2); slots != 2 {
 		t.Errorf("%d slots, want the 2 that were asked for", slots)
 	}
 }

@@ -56,21 +56,22 @@ func (c peers) next(s Speed, t time.Time) time.Time {
 }
 
 // share takes the next slot of this worker's own share, unless Redis is asked again before.
-func (p *Pacer) share(channel string, s Speed, left time.Duration) (slots int, wait time.Duration) {
+func (p *Pacer) share(channel string, s Speed, left time.Duration) Slots {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	if p.health.awayFor() < max(doubt, p.among.longest(s)) {
-		return 0, max(left, time.Millisecond)
+		return Slots{Wait: max(left, time.Millisecond)}
 	}
 	after := now
 	if last, ok := p.shares[channel]; ok && !last.Before(now) {
 		after = last.Add(s.Every) // it is taken
 	}
 	slot := p.among.next(s, after)
-	if wait = slot.Sub(now); wait > left {
-		return 0, max(left, time.Millisecond)
+	wait := slot.Sub(now)
+	if wait > left {
+		return Slots{Wait: max(left, time.Millisecond)}
 	}
 	p.shares[channel] = slot
-	return 1, wait
+	return Slots{Taken: 1, Wait: wait}
 }

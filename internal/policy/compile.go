@@ -34,7 +34,7 @@ func (d Document) Compile(channels []string) (*Terms, error) {
 	for i, r := range d.Rules[:min(len(d.Rules), MaxRules)] {
 		c.rule(fmt.Sprintf("rules[%d]", i), r)
 	}
-	c.reserves(d)
+	c.categories(d)
 	for i, q := range d.QuietHours[:min(len(d.QuietHours), MaxQuiet)] {
 		c.quietHours(fmt.Sprintf("quiet_hours[%d]", i), q)
 	}
@@ -191,8 +191,17 @@ func (c *compiler) zone(field, name string, absent *time.Location) *time.Locatio
 	return loaded
 }
 
-// reserves checks the places that categories reserve.
-func (c *compiler) reserves(d Document) {
+// levels are the service levels that a category may have.
+var levels = []string{"urgent", "normal", "bulk"}
+
+func (c *compiler) level(field, name string) {
+	if name != "" && !slices.Contains(levels, name) {
+		c.bad.Add(field, name, "must be %s", "urgent, normal or bulk")
+	}
+}
+
+// categories checks the levels of categories, and the places that they reserve.
+func (c *compiler) categories(d Document) {
 	together := map[string]int{}
 	for _, category := range slices.Sorted(maps.Keys(d.Categories)) {
 		at := "categories." + category
@@ -202,6 +211,7 @@ func (c *compiler) reserves(d Document) {
 		if name := quota.Name(category); name != category {
 			c.bad.Add(at, nil, "must be given once: it is the same as %s", name)
 		}
+		c.level(at+".level", d.Categories[category].Level)
 		kept := d.Categories[category].Reserve
 		for _, name := range slices.Sorted(maps.Keys(kept)) {
 			field, places := at+".reserve."+name, kept[name]

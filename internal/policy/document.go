@@ -51,6 +51,7 @@ type Rule struct {
 type Category struct {
 	Bypass  bool           `json:"bypass,omitempty"`  // no rule and no quiet hours refuse them
 	Counts  *bool          `json:"counts,omitempty"`  // false: they take no place from others
+	Level   string         `json:"level,omitempty"`   // urgent, normal or bulk; absent: normal
 	Reserve map[string]int `json:"reserve,omitempty"` // places of a rule, by its name, that only they may use
 }
 

@@ -58,6 +58,9 @@ func (t *Terms) Names() []string {
 	return names
 }
 
+// Level returns the service level of a category, as the document names it; "": it does not.
+func (t *Terms) Level(category string) string { return t.categories[category].Level }
+
 // DefaultZone returns the zone of rules and quiet hours that name none.
 func (t *Terms) DefaultZone() *time.Location { return t.zone }
 

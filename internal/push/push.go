@@ -20,7 +20,8 @@ type Push struct {
 	NextAt          time.Time     // the time of the next attempt: SendAt at first, later after retries and deferrals
 	ExpiresAt       time.Time     // the push is not sent at or after this time
 	TTL             time.Duration // ExpiresAt stays this long after SendAt; 0: the caller fixed ExpiresAt
-	Bulk            bool          // the tenant has many pushes for the same second: other tenants' pushes go first
+	Level           Level         // of its category, when it was booked or moved
+	Burst           bool          // the tenant has many pushes for the same second: of the same level, other tenants' pushes go first
 
 	Status            Status
 	Gen               int64 // grows with every change of the plan: a claim that read another Gen changes nothing

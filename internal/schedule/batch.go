@@ -66,7 +66,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			continue
 		}
 		identify(&d.Push, o, strconv.Itoa(i))
-		d.Push.Bulk = !o.ValidateOnly && s.bursts.bulk(tenant, d.Push.SendAt)
+		d.Push.Burst = !o.ValidateOnly && s.bursts.note(tenant, d.Push.SendAt)
 		order.Drafts = append(order.Drafts, d)
 		planned, sendAt[i] = append(planned, i), d.Push.SendAt
 	}

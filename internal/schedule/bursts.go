@@ -8,7 +8,7 @@ import (
 )
 
 // bursts counts each tenant's pushes by send second, as far as this process booked them recently. Pushes beyond
-// promptShare are bulk: they are sent after other tenants' pushes that are due by then.
+// promptShare are a burst: they are sent after other tenants' pushes of the same level that are due by then.
 type bursts struct {
 	mu           sync.Mutex
 	newer, older map[tenantSecond]int
@@ -20,7 +20,7 @@ type tenantSecond struct {
 }
 
 const (
-	// The first promptShare pushes of a tenant for a second are not bulk.
+	// The first promptShare pushes of a tenant for a second are no burst.
 	promptShare = 200
 	// rememberedSeconds is the size of each half; the two take about 20 MB at most. A tenant that spreads its pushes
 	// over more seconds has no burst.
@@ -29,8 +29,8 @@ const (
 
 func newBursts() *bursts { return &bursts{newer: map[tenantSecond]int{}} }
 
-// bulk counts a push, and reports whether the tenant has many for its second.
-func (s *bursts) bulk(tenant uuid.UUID, at time.Time) bool {
+// note counts a push, and reports whether the tenant has many for its second.
+func (s *bursts) note(tenant uuid.UUID, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.newer) >= rememberedSeconds {

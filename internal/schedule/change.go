@@ -90,7 +90,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When,
 func (s *Service) move(ctx context.Context, options Options, p push.Push) (d booking.Decision, err error) {
 	caps := options.Caps.Over(s.cfg.Caps)
 	caps.PendingPushes = 0 // the push was pending before
-	p.Bulk = !options.ValidateOnly && s.bursts.bulk(p.Tenant, p.SendAt)
+	p.Burst = !options.ValidateOnly && s.bursts.note(p.Tenant, p.SendAt)
 	latest := s.now().UTC().Add(s.cfg.MaxHorizon).Truncate(quota.Second)
 	if p.TTL == 0 {
 		latest = earliest(latest, p.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))

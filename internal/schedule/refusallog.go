@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/stats"
 )
@@ -52,7 +53,7 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o O
 	if !of.because(err) {
 		return
 	}
-	s.cfg.Refusals.count(tenant, &of)
+	s.cfg.Refusals.count(tenant, booking.LevelOf(s.terms(tenant), &push.Push{Content: push.Content{Category: of.Category}}), &of)
 	s.cache.Refused(quota.Recipient{Tenant: tenant, ID: r.Recipient}, of.text())
 }
 
@@ -127,11 +128,11 @@ func NewRefusals(st refusedStore, log *slog.Logger) *Refusals {
 }
 
 // count counts a push once, and once for each rule that refused it.
-func (r *Refusals) count(tenant uuid.UUID, k *keptRefusal) {
+func (r *Refusals) count(tenant uuid.UUID, level push.Level, k *keptRefusal) {
 	if r == nil {
 		return
 	}
-	of := stats.RefusedCount{Tenant: tenant, Hour: k.At.Truncate(time.Hour), Channel: k.Channel, Category: k.Category, Pushes: 1}
+	of := stats.RefusedCount{Tenant: tenant, Hour: k.At.Truncate(time.Hour), Channel: k.Channel, Category: k.Category, Level: level, Pushes: 1}
 	counts := []stats.RefusedCount{of}
 	for i, rule := range k.Rules {
 		if !slices.Contains(k.Rules[:i], rule) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/stats"
 )
 
@@ -38,7 +39,7 @@ func TestRefusals(t *testing.T) {
 	r := NewRefusals(st, slog.New(slog.DiscardHandler))
 	tenant, at := uuid.New(), time.Date(2026, 12, 1, 9, 59, 59, 0, time.UTC)
 	note := func(at time.Time, rules ...string) {
-		r.count(tenant, &keptRefusal{Event: Event{At: at, Channel: "push", Category: "news"}, Rules: rules})
+		r.count(tenant, push.Normal, &keptRefusal{Event: Event{At: at, Channel: "push", Category: "news"}, Rules: rules})
 	}
 	note(at, "per-day", "night", "per-day")
 	note(at, "per-day")
@@ -60,7 +61,7 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%v, want %v", st.added, want)
 	}
 	var none *Refusals
-	none.count(tenant, &keptRefusal{})
+	none.count(tenant, push.Normal, &keptRefusal{})
 }
 
 // TestRefusals_Bounded: a tenant with very many categories is limited to its share of the memory.
@@ -69,9 +70,9 @@ func TestRefusals_Bounded(t *testing.T) {
 	r := NewRefusals(st, slog.New(slog.DiscardHandler))
 	greedy, other := uuid.New(), uuid.New()
 	for range tenantRefused + 10 {
-		r.count(greedy, &keptRefusal{Event: Event{Category: uuid.NewString()}})
+		r.count(greedy, push.Normal, &keptRefusal{Event: Event{Category: uuid.NewString()}})
 	}
-	r.count(other, &keptRefusal{Event: Event{Category: "news"}})
+	r.count(other, push.Normal, &keptRefusal{Event: Event{Category: "news"}})
 	if err := r.Flush(t.Context()); err != nil || len(st.added) != tenantRefused+1 || r.size != 0 {
 		t.Errorf("%d counts, want %d; %v", len(st.added), tenantRefused+1, err)
 	}

@@ -57,7 +57,7 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 		o.retry.complete(ctx, &d)
 	}
 	identify(&d.Push, o, "")
-	d.Push.Bulk = !o.ValidateOnly && s.bursts.bulk(tenant, d.Push.SendAt)
+	d.Push.Burst = !o.ValidateOnly && s.bursts.note(tenant, d.Push.SendAt)
 	answer, before, err := s.askCache(ctx, &r, &d, o)
 	if err != nil {
 		return Result{}, err

@@ -17,6 +17,7 @@ const (
 	ByDay      By = "day"
 	ByChannel  By = "channel"
 	ByCategory By = "category"
+	ByLevel    By = "level"
 	ByCampaign By = "campaign"
 	ByRule     By = "rule"
 )
@@ -56,6 +57,7 @@ type RefusedCount struct {
 	Tenant            uuid.UUID
 	Hour              time.Time // in UTC
 	Channel, Category string
+	Level             push.Level
 	Campaign          uuid.UUID
 	Rule              string // "": in total
 	Pushes            int

@@ -41,11 +41,11 @@ const agendaSQL = pg.ChannelsSQL + `, ` + webhooks.OpenWebhooksSQL + `, lanes (f
 		('` + string(SendEvents) + `', EXISTS (SELECT FROM open o JOIN webhooks w ON w.id = o.webhook_id
 			WHERE o.next_at <= statement_timestamp() AND coalesce(w.disabled_at, w.deleted_at) IS NULL)),
 		('` + string(FoldStats) + `', EXISTS (SELECT FROM stat_deltas)),
-		('` + string(PushesDue) + `', EXISTS (SELECT FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN lanes l CROSS JOIN LATERAL (
+		('` + string(PushesDue) + `', EXISTS (SELECT FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN lanes l CROSS JOIN LATERAL (
 			SELECT FROM live WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 				AND (recipient_key & 255) BETWEEN l.first AND l.last ORDER BY next_at LIMIT 1) due)),
 		('` + string(AttemptsLost) + `', EXISTS (SELECT FROM channels c CROSS JOIN lanes l CROSS JOIN LATERAL (
-			SELECT FROM live WHERE channel = c.name AND phase = 2 AND next_at < statement_timestamp()
+			SELECT FROM live WHERE channel = c.name AND phase = ` + pg.UnderWay + ` AND next_at < statement_timestamp()
 				AND (recipient_key & 255) BETWEEN l.first AND l.last ORDER BY next_at LIMIT 1) lost))
 	) AS work (name, waits) WHERE waits`
 

@@ -27,7 +27,7 @@ type Metrics struct {
 	submits      *prometheus.CounterVec
 	requests     *prometheus.HistogramVec
 	attempts     *prometheus.CounterVec
-	lateness     prometheus.Histogram
+	lateness     *prometheus.HistogramVec
 	unregistered *prometheus.CounterVec
 	deferrals    prometheus.Counter
 	expired      prometheus.Counter
@@ -54,8 +54,8 @@ func NewMetrics() *Metrics {
 			Help: "Time to answer an API request.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}, []string{"route", "method", "status"}),
 		attempts: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_deliveries_total",
 			Help: "Delivery attempts by channel and outcome (delivered, refused, unknown)."}, []string{"channel", "outcome"}),
-		lateness: auto.NewHistogram(prometheus.HistogramOpts{Name: "sendquota_lateness_seconds",
-			Help: "How long after its promised time the first attempt of a push began.", Buckets: []float64{.005, .01, .025, .05, .1, .2, .3, .5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200}}),
+		lateness: auto.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_lateness_seconds",
+			Help: "How long after its promised time the first attempt of a push began, by service level.", Buckets: []float64{.005, .01, .025, .05, .1, .2, .3, .5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200}}, []string{"level"}),
 		unregistered: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_unregistered_addresses_total",
 			Help: "Pushes to addresses that the provider reports as unregistered, by channel."}, []string{"channel"}),
 		deferrals: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_deferrals_total",
@@ -107,11 +107,11 @@ func (m *Metrics) Requested(route, method string, status int, seconds float64) {
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(seconds)
 }
 
-// Attempted counts a delivery attempt, and how late a push's first one began.
-func (m *Metrics) Attempted(channel, outcome string, first bool, late time.Duration) {
+// Attempted counts a delivery attempt, and how late a push's first one began, by its service level.
+func (m *Metrics) Attempted(channel, level, outcome string, first bool, late time.Duration) {
 	m.attempts.WithLabelValues(channel, outcome).Inc()
 	if first {
-		m.lateness.Observe(late.Seconds())
+		m.lateness.WithLabelValues(level).Observe(late.Seconds())
 	}
 }
 

@@ -219,8 +219,8 @@ const forgeSQL = `
 			DELETE FROM live WHERE recipient_key = OLD.recipient_key AND push_id = OLD.id;
 		END IF;
 		IF TG_OP <> 'DELETE' THEN
-			INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, bulk, push_id, tenant_id, channel, shard)
-			SELECT NEW.recipient_key, NEW.send_at, NEW.next_at, NEW.expires_at, NEW.plan, NEW.attempts, 0, false, NEW.id, NEW.tenant_id, NEW.channel, NEW.recipient_key & 255
+			INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, rank, push_id, tenant_id, channel, shard)
+			SELECT NEW.recipient_key, NEW.send_at, NEW.next_at, NEW.expires_at, NEW.plan, NEW.attempts, 2, 2, NEW.id, NEW.tenant_id, NEW.channel, NEW.recipient_key & 255
 			WHERE NEW.status = 'scheduled' ON CONFLICT DO NOTHING;
 		END IF;
 		RETURN NULL;

@@ -417,8 +417,8 @@ func TestRefit_BookedBefore(t *testing.T) {
 	case err := <-done:
 		t.Fatalf("operation %s did not wait: %v", op.ID, err)
 	}
-	exec(`INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard)
-		SELECT gen_random_uuid(), tenant_id, $1::bigint, channel, send_at, next_at, expires_at, 1, false, 0, $1::bigint & 255 FROM live`, key)
+	exec(`INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, rank, phase, shard)
+		SELECT gen_random_uuid(), tenant_id, $1::bigint, channel, send_at, next_at, expires_at, 1, 2, 2, $1::bigint & 255 FROM live`, key)
 	exec(`INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, plan, shard)
 		SELECT push_id, tenant_id, recipient_key, 'late', channel, '{}', send_at, send_at, next_at, expires_at, 'scheduled', plan, shard FROM live WHERE recipient_key = $1`, key)
 	exec(`COMMIT`)

@@ -43,8 +43,9 @@ func (v *policyView) Who(by string) string {
 type categoryRow struct {
 	Name    string
 	Bypass  bool
-	Free    bool // takes no place from others
-	Counts  bool // the document sets counts explicitly, although it is the default
+	Free    bool   // takes no place from others
+	Counts  bool   // the document sets counts explicitly, although it is the default
+	Level   string // "": normal
 	Reserve string
 }
 

@@ -70,7 +70,7 @@ func readReserve(text string) (map[string]int, error) {
 func readCategories(form url.Values, wrong *frame.Faults) (all map[string]client.NewCategory, rows []categoryRow) {
 	for i := range rowsOf(form, "categories") {
 		at := func(field string) string { return strings.TrimSpace(form.Get(row("categories", i) + field)) }
-		r := categoryRow{Name: at("name"), Bypass: at("bypass") != "", Free: at("free") != "", Reserve: at("reserve")}
+		r := categoryRow{Name: at("name"), Bypass: at("bypass") != "", Free: at("free") != "", Level: at("level"), Reserve: at("reserve")}
 		if r == (categoryRow{}) {
 			continue
 		}
@@ -79,7 +79,7 @@ func readCategories(form url.Values, wrong *frame.Faults) (all map[string]client
 		rows = append(rows, r)
 		reserve, err := readReserve(r.Reserve)
 		wrong.Add(place+"reserve", err)
-		c := client.NewCategory{Bypass: r.Bypass, Reserve: reserve}
+		c := client.NewCategory{Bypass: r.Bypass, Level: client.NewCategoryLevel(r.Level), Reserve: reserve}
 		if counts := !r.Free; r.Free || r.Counts {
 			c.Counts = &counts
 		}
@@ -115,6 +115,9 @@ func atRows(err error, rows []categoryRow) error {
 			}
 		}
 		for n, r := range rows {
+			if frame.FieldOf(f.Location) == "categories."+r.Name+".level" {
+				invalid.Errors[i].Location = row("categories", n) + "level"
+			}
 			if rule, is := strings.CutPrefix(frame.FieldOf(f.Location), "categories."+r.Name+".reserve."); is {
 				invalid.Errors[i].Location, invalid.Errors[i].Message = row("categories", n)+"reserve", rule+": "+f.Message
 			}
@@ -131,7 +134,7 @@ func categoryRows(all map[string]client.NewCategory) []categoryRow {
 		for _, rule := range slices.Sorted(maps.Keys(c.Reserve)) {
 			reserve = append(reserve, rule+"="+strconv.Itoa(c.Reserve[rule]))
 		}
-		rows = append(rows, categoryRow{name, c.Bypass, c.Counts != nil && !*c.Counts, c.Counts != nil && *c.Counts, strings.Join(reserve, ", ")})
+		rows = append(rows, categoryRow{name, c.Bypass, c.Counts != nil && !*c.Counts, c.Counts != nil && *c.Counts, string(c.Level), strings.Join(reserve, ", ")})
 	}
 	return rows
 }

@@ -35,6 +35,8 @@ type simulationView struct {
 	Invalid      int             `json:"invalid" doc:"No push can be created from their lines."`
 	ByRule       map[string]int  `json:"by_rule" doc:"Refused and deferred recipients, by rule: each counts once for every rule, quiet hours and cap that blocks its time."`
 	Delays       []delayView     `json:"delays" doc:"The delays of the deferred recipients. Each is counted once."`
+	FinishesAt   *string         `json:"finishes_at" format:"date-time" nullable:"true" doc:"An estimate of when the last push leaves, by the throughput of the channel, if nothing else is sent through it. null: nothing would be sent."`
+	WouldExpire  int             `json:"would_expire" doc:"Accepted and deferred recipients whose pushes would expire before the throughput of the channel lets them leave."`
 	CollidesWith []collisionView `json:"collides_with" doc:"The twenty campaigns with sends that block the most refused and deferred recipients. If many sends fill a rule, only the nearest hundred count."`
 	BetterStarts []startView     `json:"better_starts" doc:"At most five quarters of an hour in the 24 hours from the campaign's start or now on, at which more recipients would be accepted at their time, the best first. A campaign with a local_time is treated as if it had a send_at; its day begins where clocks are furthest ahead."`
 }
@@ -73,6 +75,7 @@ func simulationViewOf(s *campaign.Simulation) simulationView {
 			}
 			return v
 		}),
+		FinishesAt: rest.MaybeTime(s.FinishesAt), WouldExpire: s.WouldExpire,
 		CollidesWith: rest.ViewsOf(s.CollidesWith, func(c campaign.Collision) collisionView {
 			return collisionView{c.Campaign.String(), c.Name, c.Recipients}
 		}),
@@ -215,6 +218,7 @@ func NewSimulations() *bulkhead.Bulkhead[uuid.UUID] {
 var exampleSimulation = simulationViewOf(&campaign.Simulation{
 	Recipients: 1000, Accepted: 862, Deferred: 85, Refused: 11, OptedOut: 40, Invalid: 2, ByRule: map[string]int{"per-day": 90, "night": 6},
 	Delays:       []campaign.Delay{{UpTo: time.Minute, Recipients: 3}, {UpTo: 5 * time.Minute}, {UpTo: 15 * time.Minute}, {UpTo: time.Hour, Recipients: 12}, {UpTo: 4 * time.Hour, Recipients: 70}, {UpTo: 24 * time.Hour}, {}},
+	FinishesAt:   rest.ExampleTime(3 * time.Hour),
 	CollidesWith: []campaign.Collision{{Campaign: uuid.MustParse(rest.ExampleID), Name: "Autumn sale", Recipients: 71}},
 	BetterStarts: []booking.Start{{At: rest.ExampleTime(2 * time.Hour), Accepted: 940}, {At: rest.ExampleTime(105 * time.Minute), Accepted: 902}},
 })

@@ -44,6 +44,7 @@ var ruleFields = rest.Table[policy.Rule]{SchemaName: "NewRule", Fields: []rest.F
 var categoryFields = rest.Table[policy.Category]{SchemaName: "NewCategory", Fields: []rest.Field[policy.Category]{
 	rest.Row("bypass", rest.Optional, rest.Boolean(func(c *policy.Category, v bool) { c.Bypass = v }).Or("false"), "No rule and no quiet hours refuse pushes of the category.", nil),
 	rest.Row("counts", rest.Optional, rest.Boolean(func(c *policy.Category, v bool) { c.Counts = &v }), "false: pushes of the category take no place from others. Default: true.", nil),
+	rest.Row("level", rest.Optional, rest.OneOf(func(c *policy.Category, s string) { c.Level = s }, "urgent", "normal", "bulk"), "The service level of the category: which of the pushes that wait for a busy channel leave first. Default: normal.", nil),
 	rest.Row("reserve", rest.Optional, mapped(rest.Described(huma.Schema{Type: huma.TypeInteger, Minimum: new(0.0)}), func(c *policy.Category, rule string, r *rest.Reader, at string, errs *rest.FieldErrors) {
 		if c.Reserve == nil {
 			c.Reserve = map[string]int{}

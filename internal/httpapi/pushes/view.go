@@ -22,6 +22,7 @@ type pushView struct {
 	Recipient         string         `json:"recipient"`
 	Channel           string         `json:"channel"`
 	Category          string         `json:"category"`
+	Level             string         `json:"level" enum:"urgent,normal,bulk" doc:"The service level of the category, when the push was booked or moved: which of the pushes that wait for a busy channel leave first. Pushes of a campaign without a category are bulk."`
 	Campaign          *string        `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign of the push; null: none."`
 	RetryOf           string         `json:"retry_of,omitempty" format:"uuid" doc:"The push that this one retries. Absent if it is no retry."`
 	SendAt            string         `json:"send_at" format:"date-time" doc:"The promised send time: the push's place in the recipient's quota."`
@@ -49,6 +50,7 @@ func (v *pushView) AppendJSON(b []byte) []byte {
 	b = appendText(b, `,"recipient":`, v.Recipient)
 	b = appendText(b, `,"channel":`, v.Channel)
 	b = appendText(b, `,"category":`, v.Category)
+	b = appendText(b, `,"level":`, v.Level)
 	b = appendMaybe(b, `,"campaign":`, v.Campaign)
 	b = appendSome(b, `,"retry_of":`, v.RetryOf)
 	b = appendText(b, `,"send_at":`, v.SendAt)
@@ -143,7 +145,7 @@ type usageView struct {
 func viewOf(p push.Push) *pushView {
 	sendAt, createdAt := rest.Stamp(p.SendAt), rest.Stamp(p.CreatedAt)
 	v := &pushView{
-		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Campaign: rest.MaybeID(p.Campaign),
+		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Level: p.Level.String(), Campaign: rest.MaybeID(p.Campaign),
 		SendAt: sendAt, RequestedSendAt: rest.StampLike(p.RequestedSendAt, p.SendAt, sendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
 		ExpiresAt: rest.Stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: rest.RawObject(p.Message), Metadata: rest.RawObject(p.Metadata),
 		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered || p.Retry.Doubt, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: rest.StampLike(p.UpdatedAt, p.CreatedAt, createdAt),

@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,11 +27,21 @@ type Channel struct {
 	Rate       int // attempts in the span Per, of all workers and tenants; 0: any number
 	Per        time.Duration
 	Burst      int
+	Shares     push.Shares // of the service levels
+}
+
+// every returns the time that the channel's speed allows for a push; 0: any number of pushes may leave at once.
+func (c Channel) every() time.Duration {
+	if c.Rate == 0 {
+		return 0
+	}
+	return c.Per / time.Duration(c.Rate)
 }
 
 // channelStore reads the state of channels.
 type channelStore interface {
 	ChannelHealth(ctx context.Context, tenant uuid.UUID) (channelhealth.Report, error)
+	ChannelBacklogs(ctx context.Context, channels []string) (map[string][]channelhealth.Backlog, error)
 }
 
 // channelView is a channel as the API shows it.
@@ -43,6 +54,7 @@ type channelView struct {
 	AsOf       *string             `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
 	Throughput *throughputView     `json:"throughput,omitempty" doc:"The maximum rate of attempts of all tenants together; absent: no limit."`
 	Waiting    int                 `json:"waiting" doc:"Your pushes that are due and are not being sent."`
+	Levels     []levelView         `json:"levels" doc:"Your waiting pushes by service level, the most urgent first."`
 	LastMinute lastMinuteView      `json:"last_minute"`
 	LastFive   lastFiveView        `json:"last_five_minutes"`
 }
@@ -51,6 +63,14 @@ type throughputView struct {
 	Rate  int    `json:"rate"`
 	Per   string `json:"per" doc:"The time span."`
 	Burst int    `json:"burst" doc:"The number of attempts that may begin at once after a rest."`
+}
+
+// levelView shows a tenant's pushes of one service level that wait for a channel.
+type levelView struct {
+	Level       string  `json:"level" enum:"urgent,normal,bulk"`
+	Waiting     int     `json:"waiting" doc:"Your pushes of this level that are due and are not being sent."`
+	OldestDueAt *string `json:"oldest_due_at" format:"date-time" nullable:"true" doc:"Since when the first of them is due; null: none waits."`
+	DrainedAt   *string `json:"drained_at" format:"date-time" nullable:"true" doc:"An estimate of when the last of them leaves, if nothing else comes and no attempt fails: by the throughput of the channel, its pause, and what waits for it now. null: none waits, or the channel has no throughput."`
 }
 
 // lastMinuteView counts attempts.
@@ -75,11 +95,16 @@ type channelsView struct {
 // stateUnknown is the state of a channel without a report by a worker.
 const stateUnknown channelhealth.State = "unknown"
 
-func channelViewOf(c Channel, h channelhealth.Health) channelView {
+// channelViewOf shows a channel; drained are the times when it will have sent what waits in each level, zero: not known.
+func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]time.Time) channelView {
 	v := channelView{
-		Name: c.Name, Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waiting,
+		Name: c.Name, Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waits(),
 		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
 		LastFive:   lastFiveView{h.Recent.Attempts, h.Recent.Rejected, h.Recent.Failed},
+	}
+	for i, l := range push.Levels {
+		w := h.Waiting[i]
+		v.Levels = append(v.Levels, levelView{Level: l.String(), Waiting: w.Waiting, OldestDueAt: rest.MaybeTime(w.Oldest), DrainedAt: rest.MaybeTime(drained[i])})
 	}
 	if v.State == "" {
 		v.State = stateUnknown
@@ -104,11 +129,48 @@ func (h *channels) count(ctx context.Context, tenant uuid.UUID) (channelsView, e
 	if err != nil {
 		return channelsView{}, err
 	}
-	return h.view(report), nil
+	var busy []string // the channels in which something of the tenant waits for its time
+	for _, c := range h.List {
+		if of := report.Of(c.Name); c.Rate > 0 && slices.ContainsFunc(of.Waiting[:], func(b channelhealth.Backlog) bool { return b.Waiting > 0 }) {
+			busy = append(busy, c.Name)
+		}
+	}
+	var all map[string][]channelhealth.Backlog
+	if len(busy) > 0 {
+		if all, err = h.backlogs.Of(ctx, uuid.Nil); err != nil {
+			return channelsView{}, err
+		}
+	}
+	return h.view(report, tenant, all), nil
 }
 
-func (h *channels) view(report channelhealth.Report) channelsView {
-	v := channelsView{Channels: rest.ViewsOf(h.List, func(c Channel) channelView { return channelViewOf(c, *report.Of(c.Name)) }), Complete: report.Complete}
+// backlog counts the waiting pushes of all tenants in the channels with a throughput.
+func (h *channels) backlog(ctx context.Context, _ uuid.UUID) (map[string][]channelhealth.Backlog, error) {
+	var names []string
+	for _, c := range h.List {
+		if c.Rate > 0 {
+			names = append(names, c.Name)
+		}
+	}
+	return h.Store.ChannelBacklogs(ctx, names)
+}
+
+func (h *channels) view(report channelhealth.Report, tenant uuid.UUID, all map[string][]channelhealth.Backlog) channelsView {
+	now := h.now()
+	v := channelsView{Channels: rest.ViewsOf(h.List, func(c Channel) channelView {
+		of := report.Of(c.Name)
+		begin := now
+		if of.Until.After(begin) {
+			begin = of.Until
+		}
+		var drained [len(push.Levels)]time.Time
+		for i, after := range channelhealth.Drain(all[c.Name], tenant, c.every(), c.Shares) {
+			if after > 0 {
+				drained[i] = begin.Add(after).UTC()
+			}
+		}
+		return channelViewOf(c, *of, drained)
+	}), Complete: report.Complete}
 	if len(v.Channels) > 0 {
 		v.Channels[0].Default = true
 	}
@@ -117,11 +179,12 @@ func (h *channels) view(report channelhealth.Report) channelsView {
 
 func (h *channels) routes(*rest.Spec) []rest.Operation {
 	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, channelhealth.Health{
-		State: channelhealth.Failing, Until: rest.ExampleTime(20 * time.Second), AsOf: rest.ExampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
-		Recent: channelhealth.Outcomes{Attempts: 80, Rejected: 1, Failed: 30},
-	})
+		State: channelhealth.Failing, Until: rest.ExampleTime(20 * time.Second), AsOf: rest.ExampleTime(0), Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
+		Waiting: [len(push.Levels)]channelhealth.Backlog{1: {Waiting: 12, Oldest: rest.ExampleTime(0)}, 2: {Waiting: 200, Oldest: rest.ExampleTime(0)}},
+		Recent:  channelhealth.Outcomes{Attempts: 80, Rejected: 1, Failed: 30},
+	}, [len(push.Levels)]time.Time{1: rest.ExampleTime(21 * time.Second), 2: rest.ExampleTime(23 * time.Second)})
 	failing.Default = true
-	working := channelViewOf(Channel{Name: "log", Type: "log"}, channelhealth.Health{State: channelhealth.Working, AsOf: rest.ExampleTime(0)})
+	working := channelViewOf(Channel{Name: "log", Type: "log"}, channelhealth.Health{State: channelhealth.Working, AsOf: rest.ExampleTime(0)}, [len(push.Levels)]time.Time{})
 	return []rest.Operation{{
 		ID: "list-channels", Method: http.MethodGet, Path: channelsPath, Tag: TagChannels, Scope: push.ScopeRead, Serve: h.list,
 		Summary: "Read the state of the channels",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -72,7 +73,9 @@ type audits struct{ Audits }
 // channels serves the states of channels.
 type channels struct {
 	Channels
-	counts *rest.Moments[channelsView]
+	now      func() time.Time
+	counts   *rest.Moments[channelsView]
+	backlogs *rest.Moments[map[string][]channelhealth.Backlog] // of all tenants
 }
 
 // statuses serves the current status of a tenant's pushes.
@@ -95,8 +98,8 @@ type Sources struct {
 
 // Operations returns the operations on records and channels.
 func Operations(s *rest.Spec, from Sources, exports *bulkhead.Bulkhead[uuid.UUID], now func() time.Time) []rest.Operation {
-	ch := &channels{Channels: from.Channels}
-	ch.counts = rest.NewMoments(now, ch.count)
+	ch := &channels{Channels: from.Channels, now: now}
+	ch.counts, ch.backlogs = rest.NewMoments(now, ch.count), rest.NewMoments(now, ch.backlog)
 	st := &statuses{store: from.Flows, health: from.Health, channels: ch.counts}
 	st.flows = rest.NewMoments(now, st.count)
 	return slices.Concat(

@@ -20,7 +20,7 @@ const maxGroups = 10_000
 
 // groupView has the counts of a group.
 type groupView struct {
-	Key       string   `json:"key" doc:"The beginning of the hour, for example 2026-12-01T09:00:00Z; the day, for example 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one."`
+	Key       string   `json:"key" doc:"The beginning of the hour, for example 2026-12-01T09:00:00Z; the day, for example 2026-12-01; or the channel, category, level, campaign or rule. Empty: pushes without one."`
 	Submitted int64    `json:"submitted" doc:"accepted and refused together."`
 	Accepted  int64    `json:"accepted"`
 	Deferred  int64    `json:"deferred" doc:"Accepted pushes that were moved to a later time."`
@@ -82,7 +82,7 @@ type statsQuery struct {
 var statsParams = rest.Table[statsQuery]{Fields: []rest.Field[statsQuery]{
 	rest.Row("from", rest.Optional, rest.Moment(func(q *statsQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: 30 days before until. RFC 3339 with a zone.", rest.TimeExample),
 	rest.Row("until", rest.Optional, rest.Moment(func(q *statsQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time. Default: now.", "2026-12-08T09:00:00Z"),
-	rest.Row("group_by", rest.Optional, rest.OneOf(func(q *statsQuery, by stats.By) { q.by = by }, stats.ByHour, stats.ByDay, stats.ByChannel, stats.ByCategory, stats.ByCampaign, stats.ByRule).Or(string(stats.ByDay)),
+	rest.Row("group_by", rest.Optional, rest.OneOf(func(q *statsQuery, by stats.By) { q.by = by }, stats.ByHour, stats.ByDay, stats.ByChannel, stats.ByCategory, stats.ByLevel, stats.ByCampaign, stats.ByRule).Or(string(stats.ByDay)),
 		"The grouping. By rule, only refusals are counted: once for each rule that refused a push.", nil),
 }}
 

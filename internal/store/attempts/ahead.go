@@ -18,7 +18,7 @@ const nowSQL = `transaction_timestamp()`
 // oldestSQL finds the push of each channel in each lane that has been due longest.
 const oldestSQL = pg.ChannelsSQL + `
 	SELECT l.n::int, c.name, min(p.next_at)
-	FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS l (first, last, n) CROSS JOIN LATERAL (
+	FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS l (first, last, n) CROSS JOIN LATERAL (
 		SELECT next_at FROM live
 		WHERE {shard} channel = c.name AND phase = k.phase AND next_at <= ` + nowSQL + `
 			AND (recipient_key & 255) BETWEEN l.first AND l.last
@@ -34,7 +34,7 @@ const momentsSQL = pg.ChannelsSQL + `, lanes AS MATERIALIZED (
 		FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[]) WITH ORDINALITY AS l (first, last, since, n)
 	)
 	SELECT l.n::int, date_bin('100 milliseconds', p.next_at + interval '99999 microseconds', timestamptz '2000-01-01 00:00:00+00') AS at, count(*)
-	FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN LATERAL (
+	FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN LATERAL (
 		SELECT next_at, recipient_key & 255 AS shard FROM live
 		WHERE {shard} channel = c.name AND phase = k.phase AND next_at >= (SELECT min(since) FROM lanes) AND next_at < ` + nowSQL + ` + $5::interval
 			AND (recipient_key & 255) BETWEEN (SELECT min(first) FROM lanes) AND (SELECT max(last) FROM lanes)

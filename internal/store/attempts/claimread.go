@@ -64,7 +64,7 @@ func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (
 // heldCampaigns lists the states of campaigns that send nothing.
 const heldCampaigns = `('pausing', 'paused', 'canceling', 'canceled')`
 
-// claimLiveSQL reads attempts under way, then due pushes. It looks up the campaign only of pushes that have one.
+// claimLiveSQL reads attempts under way, then due pushes, the most urgent first. It looks up the campaign only of pushes that have one.
 const claimLiveSQL = `
 	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed,
 		l.campaign_id IS NOT NULL AND EXISTS (SELECT FROM campaigns c WHERE c.id = l.campaign_id AND c.status IN ` + heldCampaigns + `)
@@ -77,7 +77,7 @@ const claimLiveSQL = `
 		) l
 		WHERE token IS NOT NULL OR next_at <= statement_timestamp() + $2
 			AND ($5::text[] IS NULL OR channel = ANY ($5) OR channel = k.channel)
-		ORDER BY token, allowed DESC, greatest(next_at, statement_timestamp()), send_at, push_id
+		ORDER BY token, allowed DESC, greatest(next_at, statement_timestamp()), rank / 2, send_at, push_id
 		LIMIT 3
 	) l`
 
@@ -273,6 +273,9 @@ func (s *claimState) add(l liveFound) {
 		d.Due, d.Held = l.push, l.held
 	default:
 		d.More = true
+		if !l.allowed {
+			d.Barred = append(d.Barred, booking.Due{RecipientKey: l.key, Tenant: l.tenant, Channel: l.push.Channel, At: l.next, Rank: push.RankOf(l.push.Level, false)})
+		}
 	}
 }
 

@@ -18,18 +18,12 @@ import (
 
 // inOrder compares two pushes by the order of Due.
 func inOrder(a, b booking.Due) int {
-	if a.Bulk != b.Bulk {
-		if b.Bulk {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(a.At.Compare(b.At), cmp.Compare(push.Shard(a.RecipientKey), push.Shard(b.RecipientKey)), cmp.Compare(a.RecipientKey, b.RecipientKey))
+	return cmp.Or(cmp.Compare(a.Rank, b.Rank), a.At.Compare(b.At), cmp.Compare(push.Shard(a.RecipientKey), push.Shard(b.RecipientKey)), cmp.Compare(a.RecipientKey, b.RecipientKey))
 }
 
-// TestDue_PromptBeforeBulk checks that the single prompt push of a tenant comes before thousands of bulk pushes that
+// TestDue_BurstsLast checks that the single push of a tenant comes before thousands of pushes of a burst that
 // have been due for longer.
-func TestDue_PromptBeforeBulk(t *testing.T) {
+func TestDue_BurstsLast(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	b.Forge(t, 3000, "log", true, time.Minute)
@@ -37,11 +31,11 @@ func TestDue_PromptBeforeBulk(t *testing.T) {
 	d := storetest.Draft(uuid.New(), "anna", -time.Second)
 	storetest.MustBook(t, b.Store, nil, d)
 	due := b.WantDue(t, storetest.EveryDue(100), 100)
-	want := booking.Due{RecipientKey: push.RecipientKey(d.Push.Tenant, "anna"), Tenant: d.Push.Tenant, Channel: "log", At: d.Push.SendAt}
+	want := booking.Due{RecipientKey: push.RecipientKey(d.Push.Tenant, "anna"), Tenant: d.Push.Tenant, Channel: "log", At: d.Push.SendAt, Rank: push.RankOf(push.Normal, false)}
 	if due[0] != want {
 		t.Errorf("first comes %+v, want %+v", due[0], want)
 	}
-	if !slices.IsSortedFunc(due, inOrder) || !due[1].Bulk || due[1].Tenant != b.TenantID {
+	if !slices.IsSortedFunc(due, inOrder) || !due[1].Rank.Burst() || due[1].Tenant != b.TenantID {
 		t.Errorf("in this order: %+v", due)
 	}
 	all := b.WantDue(t, storetest.EveryDue(5000), 3001)
@@ -101,7 +95,7 @@ func TestDue_Behind(t *testing.T) {
 		o.Channels[0].Behind = due[len(due)-1]
 	}
 	b.WantDue(t, o, 0)
-	if len(slices.Compact(all)) != 1150 || !slices.IsSortedFunc(all[:150], inOrder) || !slices.IsSortedFunc(all[150:], inOrder) || all[149].Bulk || !all[150].Bulk {
+	if len(slices.Compact(all)) != 1150 || !slices.IsSortedFunc(all[:150], inOrder) || !slices.IsSortedFunc(all[150:], inOrder) || all[149].Rank.Burst() || !all[150].Rank.Burst() {
 		t.Errorf("%d came, not in order or twice", len(all))
 	}
 }
@@ -148,7 +142,7 @@ func TestDue_Most(t *testing.T) {
 	o := booking.DueOrder{Lane: push.Lanes(1)[0], Channels: []booking.DueChannel{{Name: "log", Most: 3}, {Name: "sms", Most: 5}, {Name: "fax", Most: 7}}, Most: 100}
 	n := map[booking.Due]int{}
 	for _, d := range b.WantDue(t, o, 16) {
-		n[booking.Due{Channel: d.Channel, Bulk: d.Bulk}]++
+		n[booking.Due{Channel: d.Channel, Rank: d.Rank}]++
 	}
 	for kind, n := range n {
 		if want := map[string]int{"log": 3, "sms": 5}[kind.Channel]; n != want {
@@ -156,7 +150,7 @@ func TestDue_Most(t *testing.T) {
 		}
 	}
 	o.Most = 9
-	if due := b.WantDue(t, o, 9); due[7].Bulk || !due[8].Bulk {
+	if due := b.WantDue(t, o, 9); due[7].Rank.Burst() || !due[8].Rank.Burst() {
 		t.Errorf("%+v", due)
 	}
 	o.Most = 0
@@ -258,8 +252,8 @@ func TestBacklog_Large(t *testing.T) {
 	const counted = 100_000
 	b := setupNew(t)
 	for channel, n := range map[string]int{"fax": counted / 10, "log": counted + 5} { // Backlog does not read the pushes themselves
-		b.ForgeMany(t, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
-			SELECT i, at, at, at + interval '1 day', 0, ($1 = 'log')::int, $1 = 'log', gen_random_uuid(), $2, $1, i & 255
+		b.ForgeMany(t, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, rank, push_id, tenant_id, channel, shard)
+			SELECT i, at, at, at + interval '1 day', 0, 2 + ($1 = 'log')::int, 2 + ($1 = 'log')::int, gen_random_uuid(), $2, $1, i & 255
 			FROM generate_series(1, $3) i, LATERAL (SELECT now() - interval '1 minute' AS at) a`, channel, b.TenantID, n)
 	}
 	b.Forge(t, 1, "sms", false, time.Hour)
@@ -273,20 +267,20 @@ func TestBacklog_Large(t *testing.T) {
 	}
 }
 
-// TestBook_Bulk checks that a push is stored as bulk.
-func TestBook_Bulk(t *testing.T) {
+// TestBook_Burst checks that a push is stored as part of a burst.
+func TestBook_Burst(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	var drafts []booking.Draft
 	for i, recipient := range []string{"anna", "bert", "carl"} {
 		drafts = append(drafts, storetest.Draft(b.TenantID, recipient, -time.Second))
-		drafts[i].Push.Bulk = i > 0
+		drafts[i].Push.Burst = i > 0
 	}
 	if _, err := b.Book(t.Context(), booking.Order{Drafts: drafts}); err != nil {
 		t.Fatal(err)
 	}
 	for _, d := range b.WantDue(t, storetest.EveryDue(10), 3) {
-		if prompt := d.RecipientKey == push.RecipientKey(b.TenantID, "anna"); prompt == d.Bulk {
+		if prompt := d.RecipientKey == push.RecipientKey(b.TenantID, "anna"); prompt == d.Rank.Burst() {
 			t.Errorf("%+v", d)
 		}
 	}

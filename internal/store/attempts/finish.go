@@ -35,7 +35,7 @@ var finishSQL = pushes.WithEventsAndCounts(`
 			CASE WHEN n.delivered THEN 'sent' ELSE n.status END AS status, NULL::timestamptz AS next_at,
 			n.outcome, n.provider_message_id, n.error, n.reaped, CASE WHEN n.delivered THEN '' ELSE n.reason END AS reason, n.handed_us
 	), waits AS (
-		UPDATE live l SET phase = l.bulk::int, token = NULL, started_at = NULL, put_off_at = NULL, plan = l.plan + 1,
+		UPDATE live l SET phase = l.rank, token = NULL, started_at = NULL, put_off_at = NULL, plan = l.plan + 1,
 			next_at = statement_timestamp() + n.delay_us * interval '1 microsecond'
 		FROM n CROSS JOIN LATERAL (
 			SELECT started_at, next_at FROM live
@@ -52,7 +52,7 @@ var finishSQL = pushes.WithEventsAndCounts(`
 			last_error = `+pushes.UnlessErased(`o.reason`, `p.recipient`)+`, possibly_delivered = p.possibly_delivered OR o.outcome = 'unknown', updated_at = statement_timestamp()
 		FROM (SELECT * FROM over UNION ALL SELECT * FROM waits) o
 		WHERE p.shard = ANY ($13::smallint[]) AND p.id = o.push_id
-		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.campaign_id, p.retry_of, p.send_at, o.*{whole}
+		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.level, p.campaign_id, p.retry_of, p.send_at, o.*{whole}
 	), fewer AS (`+pushes.RenewCrowdsSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
 		INSERT INTO sends (shard, push_id, attempt, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
 			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at)
@@ -64,7 +64,7 @@ var finishSQL = pushes.WithEventsAndCounts(`
 	){events}
 	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+pushes.DeferredEvent+` ELSE 'push.' || status END`,
 	"", pushes.CountEnded(`(
-		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, `+pushes.CountedCampaign+` AS of_campaign, send_at AS of_send_at,
+		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, level AS of_level, `+pushes.CountedCampaign+` AS of_campaign, send_at AS of_send_at,
 			status AS of_status, statement_timestamp() AS of_end, started_at, lease_until, handed_us, outcome, reaped FROM ended
 	) e`, `CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', of_end) WHEN reaped THEN lease_until ELSE of_end END`))
 

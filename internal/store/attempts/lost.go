@@ -19,7 +19,7 @@ const lostSQL = pg.ChannelsSQL + `
 	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, true, false
 	FROM channels c CROSS JOIN LATERAL (
 		SELECT * FROM live
-		WHERE {shard} channel = c.name AND phase = 2 AND next_at < statement_timestamp() AND (recipient_key & 255) = ANY ($2::bigint[])
+		WHERE {shard} channel = c.name AND phase = ` + pg.UnderWay + ` AND next_at < statement_timestamp() AND (recipient_key & 255) = ANY ($2::bigint[])
 		ORDER BY next_at LIMIT $1
 	) l
 	LIMIT $1`

@@ -37,11 +37,11 @@ func (s *Store) PutOff(ctx context.Context) (n int, err error) {
 }
 
 // recheckSQL makes pushes due again. The transaction has locked their rows in live. A push that is parked, because its
-// campaign is paused, stays parked. $5 makes the pushes bulk, so that many of them do not delay other tenants' pushes.
+// campaign is paused, stays parked. $5 marks the pushes as a burst, so that many of them do not delay other tenants' pushes.
 const recheckSQL = `
 	WITH changed AS (
 		UPDATE live l SET next_at = CASE WHEN l.next_at = 'infinity' THEN l.next_at ELSE greatest(l.send_at, statement_timestamp()) END,
-			plan = l.plan + 1, put_off_at = NULL, bulk = l.bulk OR $5, phase = (l.bulk OR $5)::int
+			plan = l.plan + 1, put_off_at = NULL, rank = l.rank | $5::bool::int::smallint, phase = l.rank | $5::bool::int::smallint
 		FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
 		WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
 		RETURNING l.push_id, l.recipient_key

@@ -143,8 +143,8 @@ func TestChangePolicy_PutOffMany(t *testing.T) {
 			b.change(t, storetest.NoSends())
 			const many = 1100
 			b.Exec(t, `
-				INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, put_off_at)
-				SELECT gen_random_uuid(), tenant_id, n, channel, send_at, expires_at, expires_at, 2, false, 0, n & 255, clock_timestamp()
+				INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, rank, phase, shard, put_off_at)
+				SELECT gen_random_uuid(), tenant_id, n, channel, send_at, expires_at, expires_at, 2, 2, 2, n & 255, clock_timestamp()
 				FROM live, generate_series(1, $1) n`, many)
 			b.Exec(t, `
 				INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, plan, shard)

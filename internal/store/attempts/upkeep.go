@@ -17,7 +17,7 @@ import (
 // lateLiveSQL reads due pushes of the lanes that have expired, for all channels, configured or not.
 const lateLiveSQL = pg.ChannelsSQL + `
 	SELECT p.recipient_key, p.push_id, p.send_at
-	FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN unnest($2::bigint[], $3::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
+	FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN unnest($2::bigint[], $3::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
 		SELECT recipient_key, send_at, push_id FROM live
 		WHERE {shard} channel = c.name AND phase = k.phase AND (recipient_key & 255) BETWEEN l.first AND l.last
 			AND next_at <= statement_timestamp() AND expires_at <= statement_timestamp()
@@ -28,7 +28,7 @@ const lateLiveSQL = pg.ChannelsSQL + `
 // nextExpirySQL finds the first expiry of the lanes' pushes that became due after a time.
 const nextExpirySQL = pg.ChannelsSQL + `
 	SELECT min(p.expires_at), statement_timestamp()
-	FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN unnest($1::bigint[], $2::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
+	FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN unnest($1::bigint[], $2::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
 		SELECT min(expires_at) AS expires_at FROM live
 		WHERE {shard} channel = c.name AND phase = k.phase AND (recipient_key & 255) BETWEEN l.first AND l.last
 			AND next_at > $3 AND next_at <= statement_timestamp()
@@ -128,7 +128,7 @@ func CollectEnded(row pgx.CollectableRow) (e booking.Ended, err error) {
 // Backlog counts the due pushes that wait, up to [pg.MostCounted], and returns for how long the oldest has been due.
 func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
 	due := func(what, rest string) string {
-		return `(SELECT ` + what + ` FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN LATERAL (
+		return `(SELECT ` + what + ` FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN LATERAL (
 			SELECT next_at FROM live WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp() ` + rest + `)`
 	}
 	err = s.db.ReadPool.QueryRow(ctx, pg.InAllShards(pg.ChannelsSQL)+`
@@ -141,7 +141,7 @@ func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, 
 func (s *Store) Overdue(ctx context.Context) (d time.Duration, err error) {
 	err = s.db.ReadPool.QueryRow(ctx, pg.InAllShards(pg.ChannelsSQL)+`
 		SELECT coalesce(clock_timestamp() - min(p.next_at), '0')
-		FROM channels c CROSS JOIN `+pg.Kinds+` CROSS JOIN LATERAL (
+		FROM channels c CROSS JOIN `+pg.Ranks+` CROSS JOIN LATERAL (
 			SELECT next_at FROM live
 			WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 			ORDER BY next_at LIMIT 1

@@ -19,7 +19,7 @@ const shownColumns = `p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel
 
 // allUnderWay selects the rows in live of attempts under way, by the index live_lane.
 var allUnderWay = `(
-			` + pg.InAllShards(pg.ChannelsSQL) + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
+			` + pg.InAllShards(pg.ChannelsSQL) + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = ` + pg.UnderWay + ` OFFSET 0) l
 		)`
 
 // attemptColumns selects an attempt from sends. An attempt under way has a row in live only: underWayColumns selects it.
@@ -34,7 +34,7 @@ var underWayQuery = auditQuery{
 	who:   `p.tenant_id, p.recipient, p.id`,
 	at:    `p.send_at`,
 	from:  `near_live l JOIN known p ON p.id = l.push_id`,
-	where: `l.phase = 2 AND @latest::bool`,
+	where: `l.phase = ` + pg.UnderWay + ` AND @latest::bool`,
 	checks: []auditCheck{
 		{"open-attempt", `(p.status, p.attempts) <> ('scheduled', l.attempts - 1)`,
 			`format('attempt %s is under way, and the push is %s after %s attempts', l.attempts, p.status, p.attempts)`},

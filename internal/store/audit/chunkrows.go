@@ -8,7 +8,7 @@ const (
 	ownColumns = `id, tenant_id, recipient_key, recipient, channel, requested_send_at, send_at, next_at, expires_at, status, freed, plan, attempts,
 			possibly_delivered, last_error, idempotency_id, idempotency_hash, created_at, updated_at`
 	inKeys   = `recipient_key BETWEEN @key::bigint AND @last::bigint`
-	overdue  = `(phase < 2 AND next_at < now() - @grace::interval)`
+	overdue  = `(phase < ` + pg.UnderWay + ` AND next_at < now() - @grace::interval)`
 	itsChunk = ` LEFT JOIN near_live l ON l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id`
 )
 
@@ -42,7 +42,7 @@ var chunkRows = `
 	), needed AS MATERIALIZED (
 		SELECT push_id, max(at) AS send_at FROM (
 			SELECT push_id, NULL::timestamptz AS at FROM recorded
-			UNION ALL SELECT push_id, send_at FROM near_live WHERE phase = 2 OR ` + overdue + `
+			UNION ALL SELECT push_id, send_at FROM near_live WHERE phase = ` + pg.UnderWay + ` OR ` + overdue + `
 		) n GROUP BY push_id
 	), ours AS MATERIALIZED (
 		SELECT own.* FROM needed n JOIN own ON own.id = n.push_id
@@ -89,7 +89,7 @@ var chunkRows = `
 			s.fresh OR (coalesce(p.checked, false) OR s.push_id IN (SELECT id FROM touched)) AND NOT (s.started_at <@ @spans::tstzmultirange OR s.started_at >= @end::timestamptz) AS checked
 		FROM (
 			SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere UNION ALL
-			SELECT ` + underWayColumns + `, true, true FROM near_live l LEFT JOIN known p ON p.id = l.push_id WHERE l.phase = 2 AND @latest::bool
+			SELECT ` + underWayColumns + `, true, true FROM near_live l LEFT JOIN known p ON p.id = l.push_id WHERE l.phase = ` + pg.UnderWay + ` AND @latest::bool
 		) s
 		LEFT JOIN known p ON p.id = s.push_id
 	), requests AS MATERIALIZED (

@@ -41,7 +41,7 @@ var corruptions = []struct {
 	{"not-live", "ahead", `UPDATE live SET expires_at = expires_at + interval '1 second' WHERE push_id = $1`},
 	{"not-live", "ahead", `UPDATE live SET plan = plan + 1 WHERE push_id = $1`},
 	{"not-live", "ahead", `UPDATE live SET channel = 'x' WHERE push_id = $1`},
-	{"not-live", push.Canceled, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, bulk, push_id, tenant_id, channel, shard) SELECT recipient_key, send_at, now(), expires_at, plan, attempts, 0, false, id, tenant_id, channel, recipient_key & 255 FROM pushes WHERE id = $1`},
+	{"not-live", push.Canceled, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, attempts, phase, rank, push_id, tenant_id, channel, shard) SELECT recipient_key, send_at, now(), expires_at, plan, attempts, 2, 2, id, tenant_id, channel, recipient_key & 255 FROM pushes WHERE id = $1`},
 	{"attempts", push.Failed, `UPDATE pushes SET attempts = 2 WHERE id = $1`},
 	{"attempts", push.Canceled, `UPDATE pushes SET attempts = 1 WHERE id = $1`},
 	{"attempts", push.Expired, `INSERT INTO sends SELECT $1::uuid, 2, tenant_id, recipient_key, recipient, channel, send_at, send_at + interval '1 minute', NULL, send_at, 'refused', '', '' FROM pushes WHERE id = $1; UPDATE pushes SET attempts = 1 WHERE id = $1`},

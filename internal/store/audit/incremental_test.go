@@ -202,7 +202,7 @@ func TestPass_Apart(t *testing.T) {
 	b.sentAgo(t, "anna", 90*time.Second)
 	b.InStatus(t, "clara", push.Sending)
 	far := b.Booked(t, "dora", 48*time.Hour)
-	b.Exec(t, `UPDATE live SET phase = 2, token = gen_random_uuid(), started_at = now() - interval '20 minutes', attempts = 1, next_at = now() - interval '10 minutes' WHERE push_id = $1`, far.ID)
+	b.Exec(t, `UPDATE live SET phase = 6, token = gen_random_uuid(), started_at = now() - interval '20 minutes', attempts = 1, next_at = now() - interval '10 minutes' WHERE push_id = $1`, far.ID)
 	between := b.sentAgo(t, "anna", 50*time.Hour)
 	b.Exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, between.ID) // it is closed all the same
 	want := sortedFindings(slices.DeleteFunc(b.auditInChunks(t, storetest.PerMinute, 0), func(f audit.Finding) bool { return f.Push == between.ID }))
@@ -318,7 +318,7 @@ var forgeries = []string{
 	`DELETE FROM sends WHERE push_id = $1`,
 	`DELETE FROM live WHERE push_id = $1`,
 	`UPDATE live SET next_at = now() - interval '10 minutes' WHERE push_id = $1`,
-	`UPDATE live SET phase = 2, token = gen_random_uuid(), started_at = now() - interval '20 minutes', attempts = attempts + 1, next_at = now() - interval '1 minute' WHERE push_id = $1`,
+	`UPDATE live SET phase = 6, token = gen_random_uuid(), started_at = now() - interval '20 minutes', attempts = attempts + 1, next_at = now() - interval '1 minute' WHERE push_id = $1`,
 	`UPDATE pushes SET idempotency_id = '0b0c9c36-4b1d-4e3c-8a30-000000000001', idempotency_hash = decode(md5(id::text), 'hex') WHERE id = $1`,
 }
 

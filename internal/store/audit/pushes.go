@@ -8,7 +8,7 @@ import (
 // live_lane.
 var allForgotten = `(
 			` + pg.InAllShards(pg.ChannelsSQL) + `
-			SELECT l.* FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN LATERAL (
+			SELECT l.* FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN LATERAL (
 				SELECT * FROM live WHERE channel = c.name AND phase = k.phase AND next_at < now() - @grace::interval OFFSET 0
 			) l
 		)`
@@ -19,7 +19,7 @@ var waitingQuery = auditQuery{
 	at:   `p.send_at`,
 	from: `(SELECT * FROM near_live WHERE ` + overdue + ` AND @latest::bool) l JOIN known p ON p.id = l.push_id`,
 	where: `NOT EXISTS (
-		SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = 2 AND o.next_at - now() > - @grace::interval)`,
+		SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = ` + pg.UnderWay + ` AND o.next_at - now() > - @grace::interval)`,
 	checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', l.next_at, l.expires_at)`}},
 }
 

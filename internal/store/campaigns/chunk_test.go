@@ -64,7 +64,7 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	}
 	pushed := storetest.Ask[string](t, b.DB, `SELECT p.recipient || ' ' || (p.campaign_id = l.campaign_id) || ' ' || l.phase FROM campaign_recipients r
 		JOIN pushes p ON p.id = r.push_id JOIN live l ON l.push_id = p.id WHERE r.outcome = 'booked' AND r.tenant_id = $1`, b.TenantID)
-	if pushed != "anna true 1" {
+	if pushed != "anna true 5" {
 		t.Errorf("pushed: %s", pushed)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 
@@ -149,19 +150,20 @@ func join(rules []string) string {
 
 // refusedOf counts the refused recipients of a chunk, in total and by rule.
 func refusedOf(c *broadcast.Campaign, decided []Decided, now time.Time) (counts []stats.RefusedCount) {
-	all := map[string]int{}
+	all, level := map[string]int{}, push.Normal
 	for i := range decided {
 		outcome, _, rules := decided[i].Outcome()
 		if outcome != broadcast.OutcomeRefused && outcome != broadcast.OutcomeOptedOut {
 			continue
 		}
 		all[""]++
+		level = decided[i].Decision.Push.Level // the same for all
 		for _, rule := range rules {
 			all[rule]++
 		}
 	}
 	for rule, n := range all {
-		counts = append(counts, stats.RefusedCount{Tenant: c.Tenant, Hour: now, Channel: c.Channel, Category: c.Category, Campaign: c.ID, Rule: rule, Pushes: n})
+		counts = append(counts, stats.RefusedCount{Tenant: c.Tenant, Hour: now, Channel: c.Channel, Category: c.Category, Level: level, Campaign: c.ID, Rule: rule, Pushes: n})
 	}
 	return counts
 }

@@ -7,15 +7,18 @@ import (
 )
 
 // The index live_lane is on (channel, phase, next_at, shard, rest of the recipient key). A statement uses it if it names a
-// channel and a phase, preferably one of Kinds. Compare with statement_timestamp(): clock_timestamp() is volatile, so
+// channel and a phase, preferably one of Ranks. Compare with statement_timestamp(): clock_timestamp() is volatile, so
 // Postgres would read every row.
 
 // A statement that joins live with another table compares l.recipient_key = ANY (ARRAY[n.recipient_key]). A plain
 // comparison means the same, but allows Postgres to read all of live in the order of its primary key. It does so if its
 // statistics date from an hour in which no push waited.
 
-// Kinds is a table expression of the phases of a waiting push: 0, or 1 if it is bulk.
-const Kinds = `(VALUES (0::smallint), (1::smallint)) AS k (phase)`
+// Ranks is a table expression of the phases of a waiting push: see [push.Rank].
+const Ranks = `(VALUES (0::smallint), (1::smallint), (2::smallint), (3::smallint), (4::smallint), (5::smallint)) AS k (phase)`
+
+// UnderWay is the phase of a push with an attempt under way.
+const UnderWay = `6::smallint`
 
 // ChannelsSQL begins a statement with the table channels (name), the channels of pushes that have not ended. It finds
 // each channel with one search, from its last push backwards, because ended pushes leave dead entries at the beginning

@@ -216,7 +216,7 @@ func TestExpire_Lanes(t *testing.T) {
 	b.Exec(t, `UPDATE pushes SET expires_at = clock_timestamp()`)
 	for i, l := range lanes { // in the first and in the last shard of each lane
 		b.Exec(t, `UPDATE pushes SET recipient_key = $2, channel = 'fax' WHERE id = $1`, pushes[i].ID, 256+l.First)
-		b.Exec(t, `UPDATE live SET bulk = true, phase = 1 WHERE push_id = $1`, pushes[i].ID)
+		b.Exec(t, `UPDATE live SET rank = 3, phase = 3 WHERE push_id = $1`, pushes[i].ID)
 		b.Exec(t, `UPDATE pushes SET recipient_key = $2 WHERE id = $1`, pushes[4+i].ID, 256+l.Last)
 	}
 	b.Store = storetest.OpenURL(t, b.URL, pg.Config{Channels: []string{"log"}})

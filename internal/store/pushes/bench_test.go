@@ -89,7 +89,7 @@ func BenchmarkUpkeep(b *testing.B) {
 	const pushes, horizon = 200_000, 3 * time.Hour
 	s := setupAlone(b)
 	s.Forge(b, pushes/20, "log", true, time.Minute)
-	s.Exec(b, `UPDATE live SET phase = 2, bulk = false, next_at = send_at + interval '1 hour', started_at = send_at, attempts = 1, token = gen_random_uuid()`)
+	s.Exec(b, `UPDATE live SET phase = 6, rank = 2, next_at = send_at + interval '1 hour', started_at = send_at, attempts = 1, token = gen_random_uuid()`)
 	for n := range time.Duration(40) { // as many moments
 		s.Forge(b, pushes/40, "log", true, time.Minute+n*time.Second)
 		s.Forge(b, pushes/40, "log", false, -2*time.Hour-n*time.Second)

@@ -91,7 +91,7 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 
 const move = `
 	WITH moved AS (
-		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp(),
+		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, level = $7, updated_at = statement_timestamp(),
 			held_by = '', held_since = NULL, held_until = NULL, moved_at = statement_timestamp()
 		WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
 	){events}
@@ -104,8 +104,8 @@ var (
 	WITH gone AS (
 		DELETE FROM {left} p WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING `+movedColumns+`
 	), moved AS (
-		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, updated_at, moved_at)
-		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, statement_timestamp(), statement_timestamp() FROM gone
+		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, level, updated_at, moved_at)
+		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, $7::smallint, statement_timestamp(), statement_timestamp() FROM gone
 		RETURNING p.id{whole}
 	){events}
 	SELECT`, `moved`, scheduledEvent)
@@ -137,10 +137,10 @@ func moved(before, p *push.Push) auditlogs.Difference {
 func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant) {
 	old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
 	b.Queue(`
-		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int,
+		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, rank = $6, phase = $6,
 			put_off_at = NULL
 		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
-		g.Push.ID, key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, pg.ShardsOf(key))
+		g.Push.ID, key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Rank(), old, pg.ShardsOf(key))
 	table, to := pushes.At(old), pushes.At(g.Push.SendAt)
 	sql := pg.In(moveSQL, "{pushes}", table)
 	switch {
@@ -149,7 +149,7 @@ func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant
 	case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
 		sql = pg.In(withoutEvents(move), "{pushes}", table)
 	}
-	b.Queue(sql, g.Push.ID, g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, pg.ShardsOf(key))
+	b.Queue(sql, g.Push.ID, g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, pg.ShardsOf(key), g.Push.Level.Index())
 	queueMoved(b, &g.Push, old, g.Push.SendAt)
 }
 

@@ -15,7 +15,7 @@ import (
 
 // PushColumns lists the columns of a push p and its row l in live, in the order of [ScanPush]. An attempt under way is
 // recorded only in live: in pushes, the status stays scheduled until the attempt ends.
-const PushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata, p.rendering,
+const PushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.level, p.address, p.message, p.metadata, p.rendering,
 	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END,
 	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
 	p.possibly_delivered, p.held_by, p.held_since, p.held_until, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
@@ -28,16 +28,17 @@ var heldColumns = strings.Replace(PushColumns, `p.held_by, p.held_since, p.held_
 // ScanPush reads one row of [PushColumns], and the columns after them into more.
 func ScanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 	var (
-		p   push.Push
-		ttl int64
+		p     push.Push
+		ttl   int64
+		level int16
 	)
 	err := row.Scan(append([]any{
-		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*[]byte)(&p.Rendering),
+		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &level, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*[]byte)(&p.Rendering),
 		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
 		&p.PossiblyDelivered, &p.Held.By, (*zeronull.Timestamptz)(&p.Held.Since), (*zeronull.Timestamptz)(&p.Held.Until), (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
 		(*zeronull.UUID)(&p.Campaign), (*zeronull.UUID)(&p.Retry.Of), &p.Retry.Doubt,
 	}, more...)...)
-	p.TTL = time.Duration(ttl) * time.Millisecond
+	p.TTL, p.Level = time.Duration(ttl)*time.Millisecond, push.Levels[level]
 	return p, err
 }
 
@@ -56,19 +57,19 @@ func insertsSQL(of *strings.Replacer) string {
 
 const insertText = `
 	WITH waiting AS (
-		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id)
-		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, bulk, bulk::int, recipient_key & 255, {campaign}
-		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::bool[], $19::uuid[]{retries})
-			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk, campaign_id{retry})
+		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, rank, phase, shard, campaign_id)
+		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, rank, rank, recipient_key & 255, {campaign}
+		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::smallint[], $19::uuid[]{retries})
+			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, rank, campaign_id{retry})
 	), booked AS (
 		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering,
-			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, campaign_id{retry})
+			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, level, campaign_id{retry})
 		SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json, rendering::json,
-			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, campaign_id{retry}
+			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, rank / 2, campaign_id{retry}
 		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[], $20::text[]{retries})
+			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::smallint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[], $20::text[]{retries})
 			AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, rendering{retry})
+				requested_send_at, send_at, expires_at, ttl_ms, rank, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, rendering{retry})
 		RETURNING p.id{whole}
 	){events}
 	SELECT`
@@ -92,7 +93,7 @@ func insertArgs(granted []booking.Grant, order []int, keys []int64) []any {
 		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.SendAt) }),
 		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.ExpiresAt) }),
 		of(func(p *push.Push) any { return (*pg.MillisValue)(&p.TTL) }),
-		of(func(p *push.Push) any { return p.Bulk }),
+		of(func(p *push.Push) any { return int16(p.Rank()) }),
 		of(func(p *push.Push) any { return uuidOrNull(&p.IdempotencyID) }),
 		of(func(p *push.Push) any { return OrNull(p.IdempotencyHash) }),
 		of(func(p *push.Push) any { return (*pg.TextValue)(&p.RequestID) }),

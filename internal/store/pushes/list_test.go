@@ -203,7 +203,7 @@ func TestList_Waiting(t *testing.T) {
 	}
 	sending := all[70] // as if its time had come
 	b.Exec(t, `UPDATE pushes SET send_at = date_trunc('second', now()) WHERE id = $1`, sending.ID)
-	b.Exec(t, `UPDATE live SET send_at = p.send_at, phase = 2, token = gen_random_uuid(), started_at = now() FROM pushes p WHERE p.id = push_id AND push_id = $1`, sending.ID)
+	b.Exec(t, `UPDATE live SET send_at = p.send_at, phase = 6, token = gen_random_uuid(), started_at = now() FROM pushes p WHERE p.id = push_id AND push_id = $1`, sending.ID)
 	all, _ = b.ListAll(t, push.Filter{}, 50)
 	for _, f := range []push.Filter{
 		{Status: push.Scheduled}, {Status: push.Sending}, {Status: push.Scheduled, Channel: "sms"}, {Status: push.Scheduled, Category: "marketing"},

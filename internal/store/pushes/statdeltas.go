@@ -21,7 +21,7 @@ import (
 // here.
 
 // endedColumns lists the columns that a statement that ends pushes p returns for [CountEnded].
-const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category,
+const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category, p.level AS of_level,
 	` + CountedCampaign + ` AS of_campaign, p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
 
 // CountedCampaign is an expression for the campaign that counts a push. A retry counts for none: the outcome of the first
@@ -39,11 +39,11 @@ func LateBucket(interval string) string {
 // the provider received a sent push.
 func CountEnded(source, handed string) string {
 	return `, counted AS (
-		INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, n, late)
-		SELECT of_tenant, min(of_key & 255), of_status, ` + pg.HourOf(`of_end`) + `, ` + pg.HourOf(`of_send_at`) + `, of_channel, of_category, of_campaign, count(*),
+		INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, level, campaign_id, n, late)
+		SELECT of_tenant, min(of_key & 255), of_status, ` + pg.HourOf(`of_end`) + `, ` + pg.HourOf(`of_send_at`) + `, of_channel, of_category, of_level, of_campaign, count(*),
 			array_agg(` + LateBucket(`(`+handed+`) - of_send_at`) + `) FILTER (WHERE of_status = 'sent')
 		FROM ` + source + ` WHERE of_status <> 'scheduled'
-		GROUP BY 1, 3, 4, 5, 6, 7, 8
+		GROUP BY 1, 3, 4, 5, 6, 7, 8, 9
 	)`
 }
 
@@ -62,6 +62,7 @@ type statDelta struct {
 	what              string
 	hour, sendHour    int64 // Unix time in seconds; sendHour 0: none
 	channel, category string
+	level             push.Level
 	campaign          uuid.UUID
 	rule              string
 }
@@ -71,8 +72,8 @@ type deltaCount struct{ n, deferred int32 }
 
 // deltaSQL adds stat deltas.
 const deltaSQL = `
-	INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred)
-	SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::text[], $10::int[], $11::int[])`
+	INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred, level)
+	SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::text[], $10::int[], $11::int[], $12::smallint[])`
 
 // queueDeltas adds a statement that inserts stat deltas to a batch.
 func queueDeltas(b *pgx.Batch, all map[statDelta]deltaCount) {
@@ -86,7 +87,7 @@ func deltaArgs(all map[statDelta]deltaCount) []any {
 	var (
 		tenants                            = make([]uuid.UUID, 0, n)
 		campaigns                          = make([]zeronull.UUID, 0, n)
-		shards                             = make([]int16, 0, n)
+		shards, levels                     = make([]int16, 0, n), make([]int16, 0, n)
 		whats, channels, categories, rules = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
 		hours                              = make([]time.Time, 0, n)
 		sendHours                          = make([]zeronull.Timestamptz, 0, n)
@@ -101,8 +102,9 @@ func deltaArgs(all map[statDelta]deltaCount) []any {
 		hours, sendHours = append(hours, time.Unix(of.hour, 0).UTC()), append(sendHours, zeronull.Timestamptz(sendHour))
 		channels, categories, campaigns = append(channels, of.channel), append(categories, of.category), append(campaigns, zeronull.UUID(of.campaign))
 		rules, counts, deferred = append(rules, of.rule), append(counts, c.n), append(deferred, c.deferred)
+		levels = append(levels, int16(of.level.Index()))
 	}
-	return []any{tenants, shards, whats, hours, sendHours, channels, categories, campaigns, rules, counts, deferred}
+	return []any{tenants, shards, whats, hours, sendHours, channels, categories, campaigns, rules, counts, deferred, levels}
 }
 
 // unixHour returns the begin of the hour of a time, in Unix seconds.
@@ -113,7 +115,7 @@ func unixHour(at time.Time) int64 {
 
 // deltaOf returns the key of the row that counts a push, without its shard.
 func deltaOf(p *push.Push, what string, hour, sendAt time.Time) statDelta {
-	of := statDelta{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category}
+	of := statDelta{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category, level: p.Level}
 	if p.Retry.Of == uuid.Nil {
 		of.campaign = p.Campaign
 	}
@@ -157,7 +159,7 @@ func QueueRefused(b *pgx.Batch, counts []stats.RefusedCount) {
 	all := make(map[statDelta]deltaCount, len(counts))
 	for _, one := range counts {
 		of := statDelta{
-			tenant: one.Tenant, what: DeltaRefused, hour: unixHour(one.Hour), channel: one.Channel, category: one.Category, campaign: one.Campaign, rule: one.Rule,
+			tenant: one.Tenant, what: DeltaRefused, hour: unixHour(one.Hour), channel: one.Channel, category: one.Category, level: one.Level, campaign: one.Campaign, rule: one.Rule,
 		}
 		if one.Rule != "" {
 			of.what = DeltaRule

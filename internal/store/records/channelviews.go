@@ -57,7 +57,7 @@ func (s *Store) DeleteChannelViews(ctx context.Context, worker uuid.UUID) error 
 }
 
 // ChannelHealth returns the workers' views of the channels, both for all tenants and for this one. For each channel
-// it also counts the tenant's due pushes, the attempts that began in the last minute and have ended, and the outcomes
+// it also counts the tenant's due pushes by level, the attempts that began in the last minute and have ended, and the outcomes
 // of the last five minutes. It stops at 100,000 pushes and at 100,000 attempts, and then reports that the counts are
 // not complete.
 func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelhealth.Report, err error) {
@@ -70,10 +70,10 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelh
 			WHERE tenant_id IN ($2, $3) AND seen_at > statement_timestamp() - $1::interval GROUP BY channel, state`,
 			viewsFresh, uuid.Nil, tenant).Query(func(rows pgx.Rows) error { return readViews(rows, &r) })
 		b.Queue(`
-			SELECT channel, count(*) FILTER (WHERE next_at <= statement_timestamp() AND token IS NULL), count(*) FROM (
-				SELECT channel, next_at, token FROM live
+			SELECT channel, rank / 2, count(*) FILTER (WHERE waits), min(next_at) FILTER (WHERE waits), count(*) FROM (
+				SELECT channel, rank, next_at, next_at <= statement_timestamp() AND token IS NULL AS waits FROM live
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC') LIMIT $2
-			) p GROUP BY channel`, tenant, pg.MostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
+			) p GROUP BY channel, rank / 2`, tenant, pg.MostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
 		b.Queue(pg.In(`
 			SELECT channel, outcome, count(*) FROM (
 				SELECT channel, outcome FROM {sends} s
@@ -108,11 +108,12 @@ func readViews(rows pgx.Rows, r *channelhealth.Report) error {
 // readWaiting reads the due pushes of each channel, and adds the rows that Postgres read to scanned.
 func readWaiting(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 	var (
-		name     string
-		waits, n int
+		name            string
+		level, waits, n int
+		oldest          time.Time
 	)
-	_, err := pgx.ForEachRow(rows, []any{&name, &waits, &n}, func() error {
-		r.Of(name).Waiting = waits
+	_, err := pgx.ForEachRow(rows, []any{&name, &level, &waits, (*zeronull.Timestamptz)(&oldest), &n}, func() error {
+		r.Of(name).Waiting[level] = channelhealth.Backlog{Level: push.Levels[level], Waiting: waits, Oldest: oldest}
 		*scanned += n
 		return nil
 	})
@@ -131,4 +132,28 @@ func readAttempts(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 		return nil
 	})
 	return err
+}
+
+// ChannelBacklogs counts the due pushes that wait for some channels, by level and tenant. It stops at 100,000 pushes of each
+// channel and rank.
+func (s *Store) ChannelBacklogs(ctx context.Context, channels []string) (all map[string][]channelhealth.Backlog, err error) {
+	err = s.db.Read(ctx, uuid.Nil, func(ctx context.Context, c pg.Reader) error {
+		all = map[string][]channelhealth.Backlog{}
+		rows, _ := c.Query(ctx, `
+			SELECT c.name, k.phase / 2, p.tenant_id, count(*) FROM unnest($1::text[]) AS c (name) CROSS JOIN `+pg.Ranks+` CROSS JOIN LATERAL (
+				SELECT tenant_id FROM live WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp() LIMIT $2
+			) p GROUP BY 1, 2, 3`, channels, pg.MostCounted)
+		var (
+			name  string
+			level int
+			of    channelhealth.Backlog
+		)
+		_, err := pgx.ForEachRow(rows, []any{&name, &level, &of.Tenant, &of.Waiting}, func() error {
+			of.Level = push.Levels[level]
+			all[name] = append(all[name], of)
+			return nil
+		})
+		return err
+	})
+	return all, err
 }

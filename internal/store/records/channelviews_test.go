@@ -116,7 +116,7 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 	if diff := cmp.Diff(map[push.Outcome]int{push.Delivered: 2, push.Unknown: 1}, r.Of("log").Attempts); diff != "" {
 		t.Error(diff)
 	}
-	if r.Of("log").Waiting != 2 || r.Of("sms").Waiting != 2 || r.Of("push").Waiting != 0 || !r.Complete {
+	if r.Of("log").Waits() != 2 || r.Of("sms").Waits() != 2 || r.Of("push").Waits() != 0 || !r.Complete {
 		t.Errorf("log %+v, sms %+v, push %+v", r.Of("log"), r.Of("sms"), r.Of("push"))
 	}
 	others := b.health(t, other)
@@ -130,8 +130,8 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 func BenchmarkChannelHealth(b *testing.B) {
 	s := setupNew(b)
 	s.Exec(b, `
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
-		SELECT i, at, at, at + interval '1 day', 0, 0, false, gen_random_uuid(), $1, 'log', i & 255
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, rank, push_id, tenant_id, channel, shard)
+		SELECT i, at, at, at + interval '1 day', 0, 2, 2, gen_random_uuid(), $1, 'log', i & 255
 		FROM generate_series(1, 1150000) i, LATERAL (SELECT date_trunc('second', now()) + (i - 150000) * interval '1 second' AS at) a`, s.TenantID)
 	s.Exec(b, `ANALYZE live`)
 	s.Exec(b, `
@@ -140,7 +140,7 @@ func BenchmarkChannelHealth(b *testing.B) {
 	s.Exec(b, `ANALYZE sends`)
 	for b.Loop() {
 		r, err := s.ChannelHealth(b.Context(), s.TenantID)
-		if err != nil || r.Complete || r.Of("log").Waiting != 100_000 || r.Of("log").Attempts[push.Delivered] != 100_000 {
+		if err != nil || r.Complete || r.Of("log").Waits() != 100_000 || r.Of("log").Attempts[push.Delivered] != 100_000 {
 			b.Fatalf("%+v, %v", r.Of("log"), err)
 		}
 	}

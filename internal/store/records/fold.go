@@ -92,14 +92,15 @@ type deltaRow struct {
 	hour                          time.Time
 	sendHour                      zeronull.Timestamptz
 	campaign                      zeronull.UUID
+	level                         int16
 	n, deferred                   int64
 	late                          []int16
 }
 
-const deltaColumns = `tenant_id, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred, late`
+const deltaColumns = `tenant_id, what, hour, send_hour, channel, category, level, campaign_id, rule, n, deferred, late`
 
 func (d *deltaRow) fields() []any {
-	return []any{&d.tenant, &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.campaign, &d.rule, &d.n, &d.deferred, &d.late}
+	return []any{&d.tenant, &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.level, &d.campaign, &d.rule, &d.n, &d.deferred, &d.late}
 }
 
 // take deletes a portion of the stat deltas and adds them to the fold. It returns their number.
@@ -156,7 +157,7 @@ func (d *deltaRow) groups() []statGroup {
 	if d.what == pushes.DeltaRule {
 		return []statGroup{{string(stats.ByRule), d.rule}}
 	}
-	return []statGroup{{ofTotal, ""}, {string(stats.ByChannel), d.channel}, {string(stats.ByCategory), d.category}, {string(stats.ByCampaign), d.campaignKey()}}
+	return []statGroup{{ofTotal, ""}, {string(stats.ByChannel), d.channel}, {string(stats.ByCategory), d.category}, {string(stats.ByLevel), push.Levels[d.level].String()}, {string(stats.ByCampaign), d.campaignKey()}}
 }
 
 func (d *deltaRow) campaignKey() string {

@@ -45,7 +45,7 @@ const statsSQL = `
 
 // deltaKeys maps a group of statistics to its key in stat_deltas.
 var deltaKeys = map[string]string{
-	ofTotal: `''`, string(stats.ByChannel): `channel`, string(stats.ByCategory): `category`, string(stats.ByCampaign): `coalesce(campaign_id::text, '')`, string(stats.ByRule): `rule`,
+	ofTotal: `''`, string(stats.ByChannel): `channel`, string(stats.ByCategory): `category`, string(stats.ByLevel): `(ARRAY['urgent', 'normal', 'bulk'])[level + 1]`, string(stats.ByCampaign): `coalesce(campaign_id::text, '')`, string(stats.ByRule): `rule`,
 }
 
 // Stats returns a tenant's statistics as of report.AsOf. They are exact, except that they may lack the refusals of the

@@ -36,17 +36,23 @@ func (b *Bundle) WantDue(t testing.TB, o booking.DueOrder, want int) []booking.D
 	return due
 }
 
-// Forge stores pushes of n recipients, due some time ago or ahead (negative), as a large batch would.
-func (b *Bundle) Forge(t testing.TB, n int, channel string, bulk bool, ago time.Duration) {
+// Forge stores normal pushes of n recipients, in a burst or not, due some time ago or ahead (negative), as a large batch would.
+func (b *Bundle) Forge(t testing.TB, n int, channel string, burst bool, ago time.Duration) {
+	t.Helper()
+	b.ForgeRank(t, n, channel, push.RankOf(push.Normal, burst), ago)
+}
+
+// ForgeRank stores pushes of a rank as [Bundle.Forge] does.
+func (b *Bundle) ForgeRank(t testing.TB, n int, channel string, rank push.Rank, ago time.Duration) {
 	t.Helper()
 	b.ForgeMany(t, `WITH p AS (
 			INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
 			SELECT gen_random_uuid(), $1, key & 255, key, 'r' || i, $3, '{}', at, at, at, at + interval '1 day'
-			FROM generate_series(1, $2) i, hashint8extended(hashtext($3::text || $4::bool::text), i) key,
+			FROM generate_series(1, $2) i, hashint8extended(hashtext($3::text || $4::smallint::text), i) key,
 				LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a
 			RETURNING *
 		)
-		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
-		SELECT recipient_key, send_at, next_at, expires_at, plan, $4::bool::int, $4, id, tenant_id, channel, recipient_key & 255 FROM p`,
-		b.TenantID, n, channel, bulk, ago)
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, rank, push_id, tenant_id, channel, shard)
+		SELECT recipient_key, send_at, next_at, expires_at, plan, $4::smallint, $4, id, tenant_id, channel, recipient_key & 255 FROM p`,
+		b.TenantID, n, channel, int16(rank), ago)
 }
