@@ -39,12 +39,7 @@ func (b *Bundle) WantDue(t testing.TB, o booking.DueOrder, want int) []booking.D
 // Forge stores normal pushes of n recipients, in a burst or not, due some time ago or ahead (negative), as a large batch would.
 func (b *Bundle) Forge(t testing.TB, n int, channel string, burst bool, ago time.Duration) {
 	t.Helper()
-	b.ForgeRank(t, n, channel, push.RankOf(push.Normal, burst), ago)
-}
-
-// ForgeRank stores pushes of a rank as [Bundle.Forge] does.
-func (b *Bundle) ForgeRank(t testing.TB, n int, channel string, rank push.Rank, ago time.Duration) {
-	t.Helper()
+	rank := push.RankOf(push.Normal, burst)
 	b.ForgeMany(t, `WITH p AS (
 			INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
 			SELECT gen_random_uuid(), $1, key & 255, key, 'r' || i, $3, '{}', at, at, at, at + interval '1 day'
