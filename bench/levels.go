@@ -61,9 +61,10 @@ func (l *lab) runLevels(provider providerClient, categories string, news int) (r
 	s.bookSlow("code", at...)
 	var workers []*process.Process
 	for range levelWorkers {
-		workers = append(workers, s.startWorker())
+		workers = append(workers, l.watch(s.Start("worker", "SENDQUOTA_METRICS_ADDR="+testenv.FreeAddr(l))))
 	}
 	var sent int
+	testenv.Say("  %d newsletters and %d codes are booked, %s ahead", news, codes, time.Until(first).Round(time.Millisecond))
 	l.eventually("all codes have left", func() bool {
 		s.query(`SELECT count(*) FROM pushes WHERE category = 'code' AND status = 'sent'`, nil, &sent)
 		return sent == codes
@@ -72,6 +73,7 @@ func (l *lab) runLevels(provider providerClient, categories string, news int) (r
 		l.stop(w)
 	}
 	r.read(s, provider.take(), first)
+	testenv.Say("  %d codes behind %d newsletters: %s", codes, news, lateness(r.late))
 	s.proveExact("levels", news+codes)
 	return r
 }

@@ -27,7 +27,7 @@ var numbers = map[string][]string{
 		"If the delivery gate is shut for less than {booking.MaxWait s} seconds,",
 		"unless {delivery.maxRecording} times as many as there are slots",
 		"After {delivery.failuresToOpen} attempts in a row",
-		"what a tenant has beyond its first {schedule.promptShare} pushes for one second is marked as bulk",
+		"what a tenant has beyond its first {schedule.promptShare} pushes for one second is a burst",
 		"more rarely, every {delivery.longestFeedPause s} seconds at last.",
 		"| other workers take them after {upkeep.laneLease s} seconds |",
 	},
@@ -71,7 +71,7 @@ var numbers = map[string][]string{
 	},
 	"docs/architecture/words.md": {
 		"| shard, lane | one of {push.Shards} parts of all recipients",
-		"| bulk | a tenant's pushes beyond its first {schedule.promptShare} for one second",
+		"| burst | a tenant's pushes beyond its first {schedule.promptShare} for one second",
 	},
 	"docs/console.md": {
 		"A tenant has at most {console/frame.maxTenantStreams} such pages open in one process;",

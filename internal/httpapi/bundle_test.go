@@ -186,7 +186,7 @@ func setupIn(t *testing.T, url string, st *store.Store, policy []quota.Rule) *bu
 		RequestTimeout: patience, Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: records.Audits{Checks: []records.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
 		Failures:    b.store,
-		Channels:    records.Channels{List: []records.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
+		Channels:    records.Channels{List: []records.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute, Shares: push.DefaultShares}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules:   recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
 		BulkChanges: bulk.New(b.store, service),

@@ -15,11 +15,15 @@ import (
 func TestChannels(t *testing.T) {
 	b := setup(t)
 	b.freeze()
+	var levels []any
+	for _, l := range push.Levels {
+		levels = append(levels, map[string]any{"level": l.String(), "waiting": 0.0, "oldest_due_at": nil, "drained_at": nil})
+	}
 	nothing := map[string]any{"delivered": 0.0, "refused": 0.0, "unknown": 0.0}
 	unknown := func() []any {
 		return []any{
-			map[string]any{"name": "push", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0}, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
-			map[string]any{"name": "sms", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
+			map[string]any{"name": "push", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0}, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
+			map[string]any{"name": "sms", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
 		}
 	}
 	got := b.send("GET", "/v1/channels", "").must(t, 200)
@@ -73,4 +77,46 @@ func TestChannels(t *testing.T) {
 	b.send("GET", "/v1/channels?name=push&x=1", "").must(t, 422, "invalid-request")
 	_, lesser := b.newTenant("lesser", push.ScopeQuota)
 	b.send("GET", "/v1/channels", "", "Authorization", "Bearer "+lesser).must(t, 403, "forbidden")
+}
+
+// TestChannels_Levels: what waits in each level, since when, and when it will have left: by the channel's speed, and with
+// what waits of others.
+func TestChannels_Levels(t *testing.T) {
+	b := setup(t)
+	b.freeze()
+	b.send("PUT", "/v1/policy", `{"rules":[],"categories":{"code":{"level":"urgent"},"news":{"level":"bulk"}}}`).must(t, 200)
+	if got := b.send("POST", "/v1/pushes", `{"recipient":"anna","category":"Code","message":{}}`).must(t, 201); got.at(t, "level") != "urgent" {
+		t.Errorf("a code: %s", got.text)
+	}
+	for _, r := range []string{"bert", "carl", "dora"} {
+		b.send("POST", "/v1/pushes", `{"recipient":"`+r+`","category":"news","message":{}}`).must(t, 201)
+	}
+	if got := b.send("POST", "/v1/pushes", `{"recipient":"emil","message":{}}`, "Authorization", "Bearer "+b.other).must(t, 201); got.at(t, "level") != "normal" {
+		t.Errorf("another tenant's: %s", got.text)
+	}
+	b.exec(`UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
+	got := b.send("GET", "/v1/channels", "").must(t, 200)
+	// 90 a minute: the code leaves within its share, the bulk ones last. Other tests' pushes may wait, too.
+	for i, want := range []struct {
+		waiting float64
+		drained time.Duration
+	}{{1, 952 * time.Millisecond}, {0, 0}, {3, 3333 * time.Millisecond}} {
+		if got.at(t, "channels", 0, "levels", i, "waiting") != want.waiting {
+			t.Errorf("level %d: %s", i, got.text)
+		}
+		drained, ok := got.at(t, "channels", 0, "levels", i, "drained_at").(string)
+		if (want.waiting > 0) != ok || (got.at(t, "channels", 0, "levels", i, "oldest_due_at") != nil) != ok {
+			t.Errorf("level %d: %s", i, got.text)
+			continue
+		}
+		if at, err := time.Parse(time.RFC3339Nano, drained); ok && (err != nil || at.Sub(b.now()).Round(time.Millisecond) < want.drained) {
+			t.Errorf("level %d has left after %s, want at least %s; %v", i, at.Sub(b.now()), want.drained, err)
+		}
+	}
+	stats := b.send("GET", "/v1/stats?group_by=level", "").must(t, 200)
+	if len(stats.at(t, "groups").([]any)) != 2 || stats.at(t, "groups", 0, "key") != "bulk" || stats.at(t, "groups", 0, "accepted") != 3.0 ||
+		stats.at(t, "groups", 1, "key") != "urgent" || stats.at(t, "groups", 1, "accepted") != 1.0 {
+		t.Errorf("statistics: %s", stats.text)
+	}
+	b.send("PUT", "/v1/policy", `{"rules":[],"categories":{"code":{"level":"asap"},"news":{"level":""}}}`).must(t, 422, "invalid-request")
 }
