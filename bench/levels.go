@@ -82,7 +82,7 @@ func (l *lab) runLevels(provider providerClient, categories string, news int) (r
 func (s *sendquota) bookSlow(category string, at ...time.Time) {
 	var pushes []string
 	for _, t := range at {
-		pushes = append(pushes, fmt.Sprintf(`{"recipient":"user-%s","channel":"slow","category":%q,"send_at":%q,"expires_after":"1h","message":{"body":"Hello"}}`,
+		pushes = append(pushes, fmt.Sprintf(`{"recipient":"user-%s","channel":"slow","category":%q,"send_at":%q,"message":{"body":"Hello"}}`,
 			placeholder, category, t.Format(time.RFC3339)))
 	}
 	s.l.drive(load{
