@@ -54,10 +54,9 @@ type bundle struct {
 	cookies map[string]string
 	log     testenv.Buffer
 
-	pushes  *schedule.Service
-	refused *schedule.Refusals
-	runner  loop.Loop // carries campaigns on, of all tenants; of setupAlone
-	bulks   loop.Loop // carries bulk changes on, of all tenants; of setupAlone
+	pushes *schedule.Service
+	runner loop.Loop // carries campaigns on, of all tenants; of setupAlone
+	bulks  loop.Loop // carries bulk changes on, of all tenants; of setupAlone
 }
 
 // signedIn is an authenticator whose user has signed in already.
@@ -121,10 +120,9 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 	for _, r := range rules {
 		file.Rules = append(file.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
 	}
-	b.refused = schedule.NewRefusals(b.store, log)
 	b.pushes = schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{Timeout: longest}), noQueue{}, noMetrics{}, time.Now, schedule.Config{
 		Policy: rules, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
-		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: b.refused,
+		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: schedule.NewRefusals(b.store, log),
 	})
 	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
 	api := httpapi.New(b.pushes, b.store, httpapi.Config{

@@ -3,11 +3,13 @@ package console
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestWhy_Campaign has a sentence for each outcome in a campaign. A refusal names the sends in the way.
@@ -48,9 +50,7 @@ func TestWhy_Time(t *testing.T) {
 	if _, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}, SendAt: one.SendAt.Add(20 * time.Second)}); err == nil {
 		t.Fatal("the second push of a minute is accepted")
 	}
-	if err := b.refused.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b.refusalStored(t, "anna")
 	ask := func(who string, at time.Time) reply {
 		return b.get("/console/why?" + url.Values{"recipient": {who}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
 	}
@@ -90,9 +90,7 @@ func TestWhy_Rules(t *testing.T) {
 	if _, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}}); err == nil {
 		t.Fatal("the sixth push of an hour is accepted")
 	}
-	if err := b.refused.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b.refusalStored(t, "anna")
 	page := b.get("/console/why?" + url.Values{"recipient": {"anna"}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
 	page.has(t, 200, "because the rules per-minute and per-hour were full", "<h2>per-minute and per-hour</h2>")
 	for _, id := range ids {
@@ -110,9 +108,7 @@ func TestWhy_OptedOut(t *testing.T) {
 	if _, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Category: "news", Message: client.Message{"title": "x"}, SendAt: one.SendAt}); err == nil {
 		t.Fatal("the second push of a minute is accepted")
 	}
-	if err := b.refused.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	b.refusalStored(t, "anna")
 	ask := func(at time.Time) reply {
 		return b.get("/console/why?" + url.Values{"recipient": {"anna"}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
 	}
@@ -149,4 +145,13 @@ func TestWhy_Address(t *testing.T) {
 	}
 	ask("+4587654321").has(t, 200, "Several people have the address", ">C-2</a>", ">C-3</a>", "recipient=C-2").lacks(t, "time axis", "Send at next free time")
 	ask("+4500000000").has(t, 200, "no recipient has this id or address").lacks(t, "time axis")
+}
+
+// refusalStored waits until a refusal of a recipient is in Redis: the submit does not wait for that.
+func (b *bundle) refusalStored(t *testing.T, recipient string) {
+	t.Helper()
+	testenv.Until(t, time.Millisecond, "the refusal is stored", func() bool {
+		line, err := b.api.Recipients.Timeline(t.Context(), recipient, client.RecipientTimelineOptions{})
+		return err == nil && slices.ContainsFunc(line.Entries, func(e client.TimelineEntry) bool { return e.Kind == client.EntryKindRefused })
+	})
 }
