@@ -85,6 +85,7 @@ func (v *calendarView) readCounts() error {
 		return err
 	}
 	counts, over := map[int64]int64{}, map[int64]bool{}
+	free := map[string]time.Time{} // by channel, when the messages of the hours so far have left
 	for _, g := range found.Groups {
 		at, err := time.Parse(time.RFC3339, g.Key)
 		if err != nil {
@@ -92,9 +93,14 @@ func (v *calendarView) readCounts() error {
 		}
 		counts[at.Unix()] = g.Scheduled
 		for _, part := range g.Parts {
-			if most := v.ceiling(part.Key); most > 0 && part.Scheduled > most {
+			most := v.ceiling(part.Key)
+			if most == 0 {
+				continue
+			}
+			free[part.Key] = drained(free[part.Key], at, part.Scheduled, most)
+			if part.Scheduled > most {
 				over[at.Unix()] = true
-				v.Over = append(v.Over, overHour{at, part.Key, part.Scheduled, most})
+				v.Over = append(v.Over, overHour{at, part.Key, part.Scheduled, most, free[part.Key]})
 			}
 		}
 	}
@@ -188,11 +194,15 @@ type overHour struct {
 	At              time.Time
 	Channel         string
 	Scheduled, Most int64
+	DrainedAt       time.Time // about when its last message has left, if nothing else is sent through the channel
 }
 
-// Takes returns the time that the channel needs for the hour.
-func (h overHour) Takes() time.Duration {
-	return time.Duration(float64(h.Scheduled) / float64(h.Most) * float64(time.Hour)).Round(time.Minute)
+// drained returns about when the messages of an hour have left a channel that has sent those before by a time.
+func drained(before, at time.Time, scheduled, most int64) time.Time {
+	if before.Before(at) {
+		before = at
+	}
+	return before.Add(time.Duration(float64(scheduled) / float64(most) * float64(time.Hour))).Round(time.Minute)
 }
 
 // readCeilings asks for what the channels can carry, if the user may see them.
