@@ -68,7 +68,7 @@ func TestReap_LateAnswer(t *testing.T) {
 func (b *bundle) endLeases() {
 	b.t.Helper()
 	b.sql("UPDATE lanes SET owner = NULL, owned_until = '-infinity'")
-	b.sql("UPDATE live SET next_at = statement_timestamp() WHERE phase = 2")
+	b.sql("UPDATE live SET next_at = statement_timestamp() WHERE token IS NOT NULL")
 }
 
 // TestWorker_Frozen stops a worker in the middle of an attempt until another worker makes the next one. That attempt
