@@ -66,7 +66,7 @@ func (l *lab) live(s *sendquota, provider providerClient) lived {
 	l.eventually("all pushes are delivered and recorded", func() bool {
 		open := true
 		if provider.count() >= l.backlog {
-			s.query("SELECT EXISTS (SELECT FROM live WHERE channel = 'push' AND phase = 2)", nil, &open)
+			s.query("SELECT EXISTS (SELECT FROM live WHERE channel = 'push' AND token IS NOT NULL)", nil, &open)
 		}
 		return !open
 	})
