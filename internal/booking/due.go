@@ -8,16 +8,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// DueOrder asks for the recipients of due pushes in a lane. The levels share the answer: see [DueOrder.Shares]. Of each
-// level, pushes that are no [push.Push.Burst] come first, the longest due before the others.
+// DueOrder asks for the recipients of due pushes in a lane. The levels share an answer that does not hold everything, by
+// [push.DefaultShares]; what one level lacks, the others get. Of each level, pushes that are no [push.Push.Burst] come
+// first, the longest due before the others.
 type DueOrder struct {
 	Lane     push.Lane
 	Channels []DueChannel // pushes for other channels are left out
 	Without  []int64      // recipient keys to leave out
 	Most     int          // maximum number of pushes in total
-
-	// Shares are the parts of the levels in an answer that does not hold everything. What one level lacks, the others get.
-	Shares push.Shares
 
 	// Newest reverses the order within each rank: the pushes that became due last come first.
 	Newest bool

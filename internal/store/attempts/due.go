@@ -81,11 +81,7 @@ func dueArgs(o booking.DueOrder) []any {
 			levels[i] = 1<<len(push.Levels) - 1
 		}
 	}
-	shares := o.Shares
-	if shares == (push.Shares{}) {
-		shares = push.DefaultShares
-	}
-	return []any{names, most, at, keys, o.Lane.First, o.Lane.Last, o.Without, o.Most, o.From, ranks, levels, shares[:]}
+	return []any{names, most, at, keys, o.Lane.First, o.Lane.Last, o.Without, o.Most, o.From, ranks, levels, push.DefaultShares[:]}
 }
 
 func scanDue(row pgx.CollectableRow) (d booking.Due, err error) {

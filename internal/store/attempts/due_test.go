@@ -159,6 +159,35 @@ func TestDue_Most(t *testing.T) {
 	b.WantDue(t, o, 0)
 }
 
+// TestDue_Levels checks that the levels share an answer, that what one lacks goes to the others, and that one level can be
+// asked for alone.
+func TestDue_Levels(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	b.Forge(t, 300, "log", false, time.Minute)
+	b.Exec(t, `UPDATE live SET rank = CASE n % 3 WHEN 0 THEN 0 WHEN 1 THEN 2 ELSE 4 END, phase = CASE n % 3 WHEN 0 THEN 0 WHEN 1 THEN 2 ELSE 4 END
+		FROM (SELECT push_id AS id, row_number() OVER () AS n FROM live) r WHERE r.id = live.push_id`)
+	count := func(o booking.DueOrder, want int) (n [len(push.Levels)]int) {
+		t.Helper()
+		for _, d := range b.WantDue(t, o, want) {
+			n[d.Rank.Level().Index()]++
+		}
+		return n
+	}
+	o := storetest.EveryDue(100)
+	if got := count(o, 100); got != [...]int{70, 20, 10} {
+		t.Errorf("of a hundred: %v", got)
+	}
+	o = storetest.EveryDue(210)
+	if got := count(o, 210); got[0] != 100 || got[1] < 70 || got[1] > 76 { // 110 are left to the other two
+		t.Errorf("of 210: %v", got)
+	}
+	o.Channels[0].Levels = []push.Level{push.Bulk}
+	if got := count(o, 100); got != [...]int{0, 0, 100} {
+		t.Errorf("bulk alone: %v", got)
+	}
+}
+
 // TestDue_Without checks that excluded recipients are replaced by others.
 func TestDue_Without(t *testing.T) {
 	t.Parallel()
