@@ -365,6 +365,12 @@ const (
 	RunOutcomeSubmitted RunOutcome = "submitted"
 )
 
+// Defines values for SMSEncoding.
+const (
+	SMSEncodingGSM7 SMSEncoding = "GSM-7"
+	SMSEncodingUCS2 SMSEncoding = "UCS-2"
+)
+
 // Defines values for ScheduleCatchUp.
 const (
 	ScheduleCatchUpLast ScheduleCatchUp = "last"
@@ -435,6 +441,12 @@ const (
 	StatusStatusReady       StatusStatus = "ready"
 	StatusStatusStopping    StatusStatus = "stopping"
 	StatusStatusUnavailable StatusStatus = "unavailable"
+)
+
+// Defines values for ThroughputUnit.
+const (
+	ThroughputUnitMessages ThroughputUnit = "messages"
+	ThroughputUnitSegments ThroughputUnit = "segments"
 )
 
 // Defines values for UserRole.
@@ -792,6 +804,9 @@ type Campaign struct {
 	Phase    CampaignPhase `json:"phase"`
 	Progress Progress      `json:"progress"`
 
+	// Segments The segments of the text messages that were sent: what carriers charge for. 0 on a channel of another type.
+	Segments int64 `json:"segments"`
+
 	// SendAt null: the campaign has a local_time, or is sent when it is started.
 	SendAt    time.Time `json:"send_at"`
 	Spread    string    `json:"spread"`
@@ -1038,6 +1053,7 @@ type Check struct {
 
 	// PreviousAvailableAt The last free time at or before the requested one; null if none lies in the future.
 	PreviousAvailableAt time.Time   `json:"previous_available_at"`
+	Sms                 SMS         `json:"sms,omitempty,omitzero"`
 	Violations          []Violation `json:"violations"`
 }
 
@@ -1287,7 +1303,10 @@ type StatsGroup struct {
 
 	// Refused Pushes refused by the quota, quiet hours, an opt-out or a cap.
 	Refused int64 `json:"refused"`
-	Sent    int64 `json:"sent"`
+
+	// Segments The segments of the text messages among the sent pushes: what carriers charge for.
+	Segments int64 `json:"segments"`
+	Sent     int64 `json:"sent"`
 
 	// Submitted accepted and refused together.
 	Submitted int64 `json:"submitted"`
@@ -2210,6 +2229,7 @@ type Preview struct {
 	// Message null: there is an error.
 	Message   map[string]interface{} `json:"message"`
 	Recipient string                 `json:"recipient"`
+	Sms       SMS                    `json:"sms,omitempty,omitzero"`
 
 	// To The address of the line, if it has one.
 	To string `json:"to,omitempty,omitzero"`
@@ -2307,6 +2327,7 @@ type Push struct {
 
 	// Sends The attempts, oldest first. Lists omit them: read the single push.
 	Sends     []Send     `json:"sends"`
+	Sms       SMS        `json:"sms,omitempty,omitzero"`
 	Status    PushStatus `json:"status"`
 	To        string     `json:"to,omitempty,omitzero"`
 	UpdatedAt time.Time  `json:"updated_at"`
@@ -2389,7 +2410,8 @@ type NewCheck struct {
 	// LocalTime The intended send time on the clocks of time_zone, instead of send_at.
 	//
 	// Examples: 2026-12-01T09:00:00
-	LocalTime string `json:"local_time,omitempty,omitzero"`
+	LocalTime string  `json:"local_time,omitempty,omitzero"`
+	Message   Message `json:"message,omitempty,omitzero"`
 
 	// Recipient The person whose quota is checked.
 	//
@@ -2401,10 +2423,18 @@ type NewCheck struct {
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
+	// Template Every string in message is a Liquid template. Only with message.
+	Template bool `json:"template,omitempty,omitzero"`
+
 	// TimeZone The zone of local_time, an IANA name. Default: the recipient's zone, or else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
+
+	// Variables Further variables for the templates of message, besides the attributes of the recipient. Only with template.
+	//
+	// Examples: {"first_name":"Aiko"}
+	Variables map[string]interface{} `json:"variables,omitempty,omitzero"`
 }
 
 // PolicyQuietHours defines model for QuietHours.
@@ -2586,6 +2616,21 @@ type RunsPage struct {
 	Runs []Run `json:"runs"`
 }
 
+// SMS defines model for SMS.
+type SMS struct {
+	// Characters In GSM-7, characters of the extension table, such as €, count twice. In UCS-2, an emoji counts once.
+	Characters int64 `json:"characters"`
+
+	// Encoding GSM-7, unless the text has a character that is not in the GSM 03.38 alphabet, such as an emoji.
+	Encoding SMSEncoding `json:"encoding"`
+
+	// Segments The parts that the text is sent in, and that carriers charge for: one of 160 characters of GSM-7 or 70 units of UTF-16, or several of 153 or 67 each.
+	Segments int64 `json:"segments"`
+}
+
+// SMSEncoding GSM-7, unless the text has a character that is not in the GSM 03.38 alphabet, such as an emoji.
+type SMSEncoding string
+
 // Schedule defines model for Schedule.
 type Schedule struct {
 	// Campaign The pattern of each campaign; null: the schedule has a push.
@@ -2659,6 +2704,15 @@ type SchedulesPage struct {
 	Schedules     []Schedule `json:"schedules"`
 }
 
+// Segments defines model for Segments.
+type Segments struct {
+	// ByCount Recipients, by the number of segments of their texts.
+	ByCount map[string]int64 `json:"by_count"`
+
+	// Total The segments of all of them: what carriers charge for.
+	Total int64 `json:"total"`
+}
+
 // Send defines model for Send.
 type Send struct {
 	// Attempt 1, 2, …
@@ -2672,8 +2726,11 @@ type Send struct {
 	Outcome SendOutcome `json:"outcome"`
 
 	// ProviderMessageID The provider's own id of the message, if it returned one.
-	ProviderMessageID string    `json:"provider_message_id"`
-	StartedAt         time.Time `json:"started_at"`
+	ProviderMessageID string `json:"provider_message_id"`
+
+	// Segments The segments of the text message that the attempt sent. null: it was none, or is not known because the attempt was lost.
+	Segments  int64     `json:"segments"`
+	StartedAt time.Time `json:"started_at"`
 }
 
 // SendOutcome delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is in progress.
@@ -2695,6 +2752,9 @@ type SendRecord struct {
 	ProviderMessageID string            `json:"provider_message_id"`
 	Push              string            `json:"push"`
 	Recipient         string            `json:"recipient"`
+
+	// Segments The segments of the text message that the attempt sent. null: it was none, or is not known because the attempt was lost.
+	Segments int64 `json:"segments"`
 
 	// SendAt The promised send time. null for attempts older than this record.
 	SendAt    time.Time `json:"send_at"`
@@ -2785,7 +2845,8 @@ type Simulation struct {
 	Recipients int64 `json:"recipients"`
 
 	// Refused Recipients for whom the quota or a cap has no place.
-	Refused int64 `json:"refused"`
+	Refused  int64    `json:"refused"`
+	Segments Segments `json:"segments,omitempty,omitzero"`
 
 	// WouldExpire Accepted and deferred recipients whose pushes would expire before the throughput of the channel lets them leave.
 	WouldExpire int64 `json:"would_expire"`
@@ -2915,7 +2976,13 @@ type Throughput struct {
 	// Per The time span.
 	Per  string `json:"per"`
 	Rate int64  `json:"rate"`
+
+	// Unit What rate counts. segments: a text message counts as often as it has segments.
+	Unit ThroughputUnit `json:"unit"`
 }
+
+// ThroughputUnit What rate counts. segments: a text message counts as often as it has segments.
+type ThroughputUnit string
 
 // Timeline defines model for Timeline.
 type Timeline struct {

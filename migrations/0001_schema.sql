@@ -296,6 +296,7 @@ CREATE TABLE sends (
     category            text NOT NULL DEFAULT '',
     campaign_id         uuid,
     send_at             timestamptz,                  -- the promise
+    segments            int,                          -- of the text message that the provider was sent; null: it was none, or is not known
     CONSTRAINT sends_shard CHECK (shard = recipient_key & 255),
     CONSTRAINT sends_end CHECK ((ended_at IS NULL) = (outcome IS NULL)),
     CONSTRAINT sends_order CHECK (ended_at >= started_at)
@@ -419,6 +420,7 @@ CREATE TABLE campaigns (
 
     -- The ends of its pushes. It keeps these counts when the pushes are removed. Null: it has not ended.
     sent             bigint,
+    segments         bigint,                          -- of the text messages among the sent ones
     failed           bigint,
     expired          bigint,
     withdrawn        bigint,
@@ -613,6 +615,7 @@ CREATE TABLE stat_deltas (
     rule        text NOT NULL DEFAULT '',             -- the rule that refused
     n           int NOT NULL,                         -- pushes; of moved: pushes that came to that hour; negative: pushes that left it
     deferred    int NOT NULL DEFAULT 0,               -- of the accepted ones
+    segments    int NOT NULL DEFAULT 0,               -- of the text messages among the sent ones
     late        smallint[]                            -- of the sent ones: the lateness of each, as a bucket of the histograms
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1);
 
@@ -630,6 +633,7 @@ CREATE TABLE stats (
     failed    bigint NOT NULL DEFAULT 0,
     expired   bigint NOT NULL DEFAULT 0,
     canceled  bigint NOT NULL DEFAULT 0,
+    segments  bigint NOT NULL DEFAULT 0,              -- of the text messages among the sent ones
     late      bytea,                                  -- a histogram of the lateness of sent pushes
     PRIMARY KEY (tenant_id, step, of, at, key)
 ) WITH (fillfactor = 80);

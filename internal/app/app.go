@@ -121,7 +121,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
 	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{
 		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience, MaxAudienceBytes: a.cfg.Campaigns.MaxAudienceBytes, TenantBytes: a.cfg.TenantCaps.AudienceBytes,
-		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, Computing: a.computing,
+		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, TextSize: a.channels.Size, Computing: a.computing,
 	})
 	a.health = health.New(health.Config{
 		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, MaxDue: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
@@ -139,6 +139,7 @@ func (a *App) openPushes() {
 		Horizon:    a.cfg.Delivery.Horizon,
 		Caps:       push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay},
 		Check:      a.channels.Check,
+		TextSize:   a.channels.Size,
 		Shadows:    a.shadows,
 		Refusals:   a.refusals,
 		Neighbours: a.neighbours,
@@ -217,7 +218,7 @@ func (a *App) handler() http.Handler {
 		Schedules:   a.schedules,
 		Campaigns:   a.campaigns,
 		BulkChanges: bulk.New(a.store, a.pushes),
-		Simulator:   campaign.NewSimulator(a.store, a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Every: a.channelEvery, Parse: campaign.Parse}),
+		Simulator:   campaign.NewSimulator(a.store, a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Every: a.channelEvery, Segmented: a.channelSegmented, Parse: campaign.Parse}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

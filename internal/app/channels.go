@@ -16,6 +16,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store/audit"
 )
 
+// mostSegments is the number of segments of the longest usual text: providers advise against longer ones.
+const mostSegments = 10
+
 // channels creates the configured channels, or returns an error for each channel that fails.
 func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 	var (
@@ -34,6 +37,9 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 		e.Shares = push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}
 		if t := c.Throughput; t.Rate > 0 {
 			e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)
+			if t.Unit == config.Segments {
+				e.Speed.Most = mostSegments
+			}
 		}
 		entries = append(entries, e)
 	}
@@ -47,9 +53,15 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 func (a *App) channelsOfAPI() records.Channels {
 	all := records.Channels{Store: a.store}
 	for _, c := range a.cfg.Channels {
-		all.List = append(all.List, records.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst, Shares: push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}})
+		all.List = append(all.List, records.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst, Unit: c.Throughput.Unit, Shares: push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}})
 	}
 	return all
+}
+
+// channelSegmented reports whether a channel's speed counts segments of text messages.
+func (a *App) channelSegmented(name string) bool {
+	e, _ := a.channels.Get(name)
+	return e.Speed.Most > 0
 }
 
 // channelEvery returns the time that a channel's speed allows for a push; 0: any number may leave at once.

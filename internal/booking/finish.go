@@ -18,6 +18,7 @@ type Finish struct {
 	Reaped            bool          // the end of the attempt is unknown: the end of its lease counts
 	Handed            time.Duration // the latest time, after StartedAt, when the provider received a delivered push; 0: not known
 	Resolution        push.Resolution
+	Segments          int // of the text message that the provider was sent; 0: none, or not known
 }
 
 // Attempt identifies an attempt, and where its push and related rows are stored.

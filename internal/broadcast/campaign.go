@@ -34,6 +34,7 @@ type Campaign struct {
 	EndedAt   time.Time // zero: it has not ended
 
 	Progress Progress // at the time of reading
+	Segments int64    // of the text messages that were sent by then
 	Begun    bool     // one of its pushes was due by then
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 
 	"github.com/google/uuid"
@@ -33,6 +34,7 @@ type Preview struct {
 	Line      int
 	To        string          // address of the line; "": none
 	Message   json.RawMessage // nil if there is an error
+	Size      *sms.Size       // of its text; nil: the channel sends no text messages, or there is an error
 	Error     string
 }
 
@@ -77,7 +79,7 @@ func (s *Service) Preview(p *broadcast.Campaign, lines []campaigns.KnownLine, de
 			all[i].Error = err.Error()
 			continue
 		}
-		all[i].Message = message
+		all[i].Message, all[i].Size = message, s.cfg.size(p.Channel, message)
 	}
 	return all, nil
 }

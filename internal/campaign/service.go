@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 )
 
@@ -31,7 +32,7 @@ type Service struct {
 	cfg       Config
 }
 
-// Config limits a tenant's campaigns. All fields but Computing and Check are required.
+// Config limits a tenant's campaigns. All fields but Computing, Check and TextSize are required.
 type Config struct {
 	MaxPerTenant int // campaigns that have not ended
 	MaxAudience  int // recipients of a campaign
@@ -46,6 +47,21 @@ type Config struct {
 
 	// Check returns what a channel's provider would certainly refuse; nil: no channel is checked.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
+
+	// TextSize returns the size of the text that a channel would send, and whether it sends text messages; nil: none does.
+	TextSize func(channel string, message json.RawMessage) (size sms.Size, is bool)
+}
+
+// size returns the size of the text that a channel would send; nil: the channel sends no text messages.
+func (cfg *Config) size(channel string, message json.RawMessage) *sms.Size {
+	if cfg.TextSize == nil {
+		return nil
+	}
+	size, is := cfg.TextSize(channel, message)
+	if !is {
+		return nil
+	}
+	return &size
 }
 
 // reads are the methods of the store that the API uses unchanged.

@@ -61,6 +61,8 @@ type SimulatorConfig struct {
 
 	// Every returns the time that a channel's speed allows for a push; 0: any number may leave at once.
 	Every func(channel string) time.Duration
+	// Segmented reports whether that is the time for each segment of a text message; nil: it is not.
+	Segmented func(channel string) bool
 
 	// Parse parses the template of a campaign's message.
 	Parse func(c *broadcast.Campaign) (Template, error)
@@ -157,6 +159,10 @@ func (s *Simulator) begin(ctx context.Context, c broadcast.Campaign, caps push.C
 	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, examined: map[string]*examined{}}
 	if s.cfg.Every != nil {
 		x.totals.drain.every = s.cfg.Every(c.Channel)
+	}
+	x.totals.drain.segmented = s.cfg.Segmented != nil && s.cfg.Segmented(c.Channel)
+	if s.campaigns.cfg.size(c.Channel, nil) != nil {
+		x.totals.Segments = &Segments{ByCount: map[int]int{}}
 	}
 	var message Template
 	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() (err error) {

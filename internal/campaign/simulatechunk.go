@@ -21,6 +21,7 @@ type examined struct {
 	draft    booking.Draft
 	behind   time.Duration
 	invalid  string // the fault of the draft's time, if only better starts are examined
+	segments int    // of its text; 0: it is no text message
 	inTheWay []quota.Violation
 	landings booking.Landings
 }
@@ -39,6 +40,9 @@ func (x *simulation) plan(line broadcast.AudienceLine, of booking.Standing, attr
 		d.LookOnly, l.invalid = true, err.Error()
 	}
 	x.starts.Widen(&d, l.behind)
+	if size := x.campaigns.cfg.size(x.campaign.Channel, d.Push.Message); size != nil {
+		l.segments = size.Segments
+	}
 	l.draft = d
 	x.examined[line.Recipient] = l
 	return d, nil
@@ -86,7 +90,7 @@ func (x *simulation) add(ctx context.Context, shards push.Lane, decided []campai
 		for _, v := range l.inTheWay {
 			rules = append(rules, v.Rule.Name)
 		}
-		all = append(all, x.totals.add(d, rules))
+		all = append(all, x.totals.add(d, rules, l.segments))
 		switch d.Decision.Outcome {
 		case booking.Booked, booking.NoPlace, booking.OverCap, booking.Undecided:
 			if err := x.starts.Add(l.landings, func(day booking.Day) (int, error) { return x.count(ctx, day) }); err != nil {

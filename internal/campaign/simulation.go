@@ -24,7 +24,14 @@ type Simulation struct {
 	BetterStarts []booking.Start
 
 	FinishesAt  time.Time // an estimate of when the last push leaves, if nothing else is sent through the channel; zero: none leaves
+	Segments    *Segments // of the texts of accepted recipients; nil: the channel sends no text messages
 	WouldExpire int       // accepted pushes that expire before the channel's speed lets them leave
+}
+
+// Segments counts the segments of texts.
+type Segments struct {
+	Total   int
+	ByCount map[int]int // recipients, by the segments of their texts
 }
 
 // Delay counts the recipients deferred by at most UpTo, and by more than the previous delay's UpTo.
@@ -83,14 +90,18 @@ func newTotals() *totals {
 	return t
 }
 
-// add counts a recipient. rules are the rules that block the requested time.
-func (t *totals) add(d *campaigns.Decided, rules []string) Simulated {
+// add counts a recipient. rules are the rules that block the requested time; segments are those of its text.
+func (t *totals) add(d *campaigns.Decided, rules []string, segments int) Simulated {
 	one := Simulated{Recipient: d.Recipient}
 	outcome, reason, refusing := d.Outcome()
 	t.Recipients++
 	switch one.Reason = reason; outcome {
 	case broadcast.OutcomeScheduled:
-		t.drain.add(&d.Decision.Push)
+		t.drain.add(&d.Decision.Push, segments)
+		if t.Segments != nil {
+			t.Segments.Total += segments
+			t.Segments.ByCount[segments]++
+		}
 		if one.SendAt, one.Outcome = d.Decision.Push.SendAt, SimulatedAccepted; !d.Deferred() {
 			t.Accepted++
 			return one

@@ -31,5 +31,6 @@ type Result struct {
 	RetryAfter        time.Duration // the pause that the provider asked for, at most 400 days; 0: none
 	Handed            time.Time     // when the provider had the whole message; zero: unknown
 	ProviderMessageID string        // the provider's id of the message, if it gave one; at most 255 printable bytes
+	Segments          int           // of the text message that the provider was sent; 0: none
 	Error             string        // why it was not delivered, at most 300 bytes; empty if it was
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/sms"
 )
 
 // Entry is one configured channel with its name and its retry rules.
@@ -16,7 +17,7 @@ type Entry struct {
 	Name    string
 	Channel Channel
 	Retry   push.Retry
-	Speed   pace.Speed  // of the provider
+	Speed   pace.Speed  // of the provider; with Most, in segments of text messages
 	Shares  push.Shares // of the service levels while pushes wait; zero: [push.DefaultShares]
 }
 
@@ -63,6 +64,17 @@ func (s *Set) Check(name, to string, message json.RawMessage) invalid.FieldError
 		return nil
 	}
 	return e.Channel.Check(to, message)
+}
+
+// Size returns the size of the text that a channel would send, and whether it is a channel of text messages.
+func (s *Set) Size(name string, message json.RawMessage) (size sms.Size, is bool) {
+	texts, is := s.byName[name].Channel.(interface {
+		Size(message json.RawMessage) sms.Size
+	})
+	if !is {
+		return size, false
+	}
+	return texts.Size(message), true
 }
 
 // Names returns the names of all channels in their configured order.

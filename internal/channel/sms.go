@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/sms"
 )
 
 const (
@@ -80,6 +81,9 @@ func (s *SMS) Check(to string, m json.RawMessage) invalid.FieldErrors {
 	return faults
 }
 
+// Size returns the size of the text of a message. Twilio charges for its segments.
+func (s *SMS) Size(m json.RawMessage) sms.Size { return sms.Measure(open(m).text("body")) }
+
 // Send asks Twilio once to take a message.
 func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 	if r, bad := unfit(s, p); bad {
@@ -91,7 +95,9 @@ func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 	req.Header.Set("I-Twilio-Idempotency-Token", p.ID.String())
 	r, answer := ask(ctx, s.client, req, s.cfg.Now)
 	sid, code := twilioAnswer(answer)
-	return r.refined(sid, code, s.codes)
+	result := r.refined(sid, code, s.codes)
+	result.Segments = s.Size(p.Message).Segments
+	return result
 }
 
 func (s *SMS) form(p push.Push) url.Values {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/sms"
 )
 
 func newTestSMS(t testing.TB, cfg SMSConfig) *SMS {
@@ -55,8 +56,8 @@ func TestSMS_Request(t *testing.T) {
 			p := smsPush()
 			p.ExpiresAt = tt.expires
 			got := newTestSMS(t, tt.cfg).Send(t.Context(), p, 2)
-			if diff := cmp.Diff(Result{Outcome: push.Delivered, ProviderMessageID: "SM42"}, got, notWhen); diff != "" || got.Handed.IsZero() {
-				t.Errorf("handed %s, result (-want +got):\n%s", got.Handed, diff)
+			if diff := cmp.Diff(Result{Outcome: push.Delivered, ProviderMessageID: "SM42"}, got, notWhen); diff != "" || got.Handed.IsZero() || got.Segments != 1 {
+				t.Errorf("handed %s, %d segments, result (-want +got):\n%s", got.Handed, got.Segments, diff)
 			}
 			requests, _ := provider.seen()
 			r := requests[0]
@@ -79,6 +80,35 @@ func TestSMS_Request(t *testing.T) {
 				t.Errorf("form (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSMS_Size checks the size of a text, as it is sent and as a set of channels returns it.
+func TestSMS_Size(t *testing.T) {
+	text := json.RawMessage(`{"title":"😀","body":"` + strings.Repeat("a", 159) + `\ud83d\ude00"}`)
+	want := sms.Size{Encoding: sms.UCS2, Characters: 160, Segments: 3}
+	provider := newProvider(t, answers(201, `{"sid":"SM42"}`))
+	c := newTestSMS(t, SMSConfig{Connection: testConnection(0), BaseURL: provider.url()})
+	p := smsPush()
+	p.Message = text
+	if got := c.Send(t.Context(), p, 1); got.Segments != 3 {
+		t.Errorf("%d segments were sent", got.Segments)
+	}
+	set, err := NewSet(Entry{Name: "text", Channel: c, Retry: push.Retry{MaxAttempts: 1}}, entry("log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, is := set.Size("text", text); got != want || !is {
+		t.Errorf("%+v, %t", got, is)
+	}
+	for _, name := range []string{"log", "none"} {
+		if got, is := set.Size(name, text); is {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	// A half of a surrogate pair is sent as U+FFFD.
+	if got, _ := set.Size("text", json.RawMessage(`{"body":"\ud83d"}`)); got != (sms.Size{Encoding: sms.UCS2, Characters: 1, Segments: 1}) {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -18,6 +18,12 @@ const (
 	Log     = "log"     // writes to the log of the worker
 )
 
+// The units of Throughput.
+const (
+	Messages = "messages"
+	Segments = "segments" // of a text message
+)
+
 // The values of OnUnknown.
 const (
 	Retry = "retry" // deliver again: at least once
@@ -54,11 +60,12 @@ type Levels struct {
 }
 
 // Throughput is the speed of a channel over all workers: Rate attempts Per time, evenly spaced, with Burst attempts at once
-// after a rest. The zero value is no limit.
+// after a rest. In the unit Segments, an attempt counts as often as its text has segments. The zero value is no limit.
 type Throughput struct {
 	Rate  int
 	Per   time.Duration
 	Burst int
+	Unit  string // Messages or Segments
 }
 
 func (c *Channel) nameOf() *string { return &c.Name }
@@ -73,6 +80,7 @@ func (c *Channel) settings(t *strictyaml.Table) {
 	t.Int("max_attempts", "8", "attempts before a push fails, 1 to 100", &c.MaxAttempts, 1, 100)
 	t.Section("backoff", "{}", "the wait before another attempt", c.Backoff.settings)
 	t.Section("throughput", optional, "the maximum speed over all workers; without it, no maximum", c.Throughput.settings)
+	t.Check(c.segmented)
 	t.Section("levels", "{}", "the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others", c.Levels.settings)
 }
 
@@ -92,6 +100,7 @@ func (s *Throughput) settings(t *strictyaml.Table) {
 	t.Int("rate", required, "attempts per time span, at most 1000000 a second", &s.Rate, 1, manyPerSpan)
 	t.Duration("per", "1s", "the time span, at least 1 microsecond", &s.Per, time.Microsecond, forever)
 	t.Int("burst", "1", "attempts at once after a rest; otherwise they are evenly spaced", &s.Burst, 1, manyPerSpan)
+	t.OneOf("unit", Messages, "what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times", &s.Unit, Messages, Segments)
 	t.Check(s.check)
 }
 
@@ -99,6 +108,13 @@ func (s *Throughput) settings(t *strictyaml.Table) {
 func (s *Throughput) check(p strictyaml.Node) {
 	if most := s.Per.Microseconds(); most > 0 && int64(s.Rate) > most {
 		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, duration.Each(s.Per))
+	}
+}
+
+// segmented rejects the unit of the throughput for channels that send no text messages.
+func (c *Channel) segmented(p strictyaml.Node) {
+	if unit := p.Find("throughput.unit"); unit.Given() && c.Type != SMS {
+		unit.BadKey("is not for type %s", c.Type)
 	}
 }
 

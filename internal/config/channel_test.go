@@ -101,6 +101,15 @@ func TestChannel_Errors(t *testing.T) {
 			`from: "4512345678": must be a number in E.164 form such as +4512345678, a short code, or a name of at most 11 letters, digits and spaces, with a letter`,
 		}},
 		{`{type: sms, account_sid: a, auth_token: x, from: "12345"}`, nil},
+		{`{type: sms, account_sid: a, auth_token: x, from: "12345", throughput: {rate: 10, unit: segments}}`, nil},
+		{`{type: sms, account_sid: a, auth_token: x, from: "12345", throughput: {rate: 10, unit: segment}}`, []string{
+			`throughput.unit: "segment": must be one of messages, segments`,
+		}},
+		{`{type: log, throughput: {rate: 10, unit: segments}}`, []string{"throughput.unit: is not for type log"}},
+		{`{type: log, throughput: {rate: 0, unit: messages}}`, []string{
+			"throughput.rate: 0: must be a whole number from 1 to 1000000000",
+			"throughput.unit: is not for type log",
+		}},
 		{`{type: sms, account_sid: a, auth_token: x, from: "Shop 24"}`, nil},
 		{`{type: email}`, []string{
 			"host: is required (the SMTP server's name or address)",

@@ -148,7 +148,7 @@ api_limits: {per_key: [{algorithm: token_bucket, limit: 1, per: 1s}], per_ip: [{
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	if got := c.Channels[0].Throughput; got != (Throughput{1, time.Second, 1}) {
+	if got := c.Channels[0].Throughput; got != (Throughput{1, time.Second, 1, Messages}) {
 		t.Errorf("throughput %+v", got)
 	}
 	if got := c.Channels[2].Email; got.Port != 587 || got.TLS != StartTLS {

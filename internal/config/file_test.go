@@ -78,9 +78,9 @@ func TestFile(t *testing.T) {
 	want := Config{
 		Policy: rules(policy.Rule{Name: "burst", Limit: new(0), Window: "1ms"}, policy.Rule{Name: "slow", Limit: new(100_000), Window: "8760h"}),
 		Channels: []Channel{
-			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7}, Levels: Levels{100, 20, 1},
+			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7, Messages}, Levels: Levels{100, 20, 1},
 				Webhook: WebhookSettings{"https://push.example.com/k$$${X}/send", "not/base64 but long enough", "the secret of last year"}},
-			{Name: "a-log", Type: Log, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Throughput: Throughput{5, time.Second, 1}, Levels: Levels{70, 20, 10}},
+			{Name: "a-log", Type: Log, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Throughput: Throughput{5, time.Second, 1, Messages}, Levels: Levels{70, 20, 10}},
 			{Name: "0", Type: Webhook, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Levels: Levels{70, 20, 10},
 				Webhook: WebhookSettings{URL: "http://localhost:8", Secret: "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng=="}},
 		},
@@ -231,7 +231,7 @@ delivery:
 			`9: channels.log.throughput.per: "0s": must be a duration of at least 1 microsecond, written like 500ms, 90s, 24h or 30d`,
 			`9: channels.log.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
 			`10: channels.b.backoff.first: "2s": must be at most backoff.max, which is 1 second`,
-			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst`,
+			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst, unit`,
 			`11: channels.c.backoff.max: "1s": must be at least backoff.first, which is 5 seconds`,
 			`11: channels.c.levels.urgent: 0: must be a whole number from 1 to 100`,
 			`11: channels.c.levels.normal: 101: must be a whole number from 1 to 100`,

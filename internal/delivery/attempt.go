@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/failpoint"
-	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -80,6 +78,7 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 			return c.Wait, nil
 		case booking.Again:
 		case booking.Claimed:
+			w.charge(ctx, &c, p, began)
 			p.use(c.Push.Level)
 			if more, err := w.attempt(ctx, c, began); err != nil || !more {
 				return 0, err
@@ -146,7 +145,7 @@ func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) 
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
 	f := booking.Finish{
 		Attempt: c.Attempted(), Outcome: result.Outcome,
-		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Handed: handed(result, began),
+		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Segments: result.Segments, Handed: handed(result, began),
 		Resolution: retry.After(push.Attempt{
 			Number: c.Attempt, Outcome: result.Outcome, Final: result.Final, RetryAfter: result.RetryAfter, Error: result.Error,
 		}, left, c.Push.ID[:]),
@@ -210,15 +209,6 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	w.queues.report(ctx, c.Push.Channel, c.Push.Tenant, result)
 	w.outcomes.note(c.Push.Channel, c.Push.Tenant, result)
 	return result, entry.Retry
-}
-
-// rerender renders a message that contains the time of its sending.
-func (w *Worker) rerender(ctx context.Context, c booking.Claim, began time.Time) (message json.RawMessage, err error) {
-	err = w.cfg.Computing.Do(ctx, c.Push.Tenant, func() (err error) {
-		message, err = liquid.Again(c.Push.Rendering, c.StartedAt.Add(time.Since(began)))
-		return err
-	})
-	return message, err
 }
 
 // finish records an attempt. It retries until the lease, which began no earlier than the claim, expires: an attempt

@@ -18,6 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -32,6 +33,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // provider is a channel that records its pushes, and answers by a function; without one, it takes everything at once.
 type provider struct {
 	answer func(ctx context.Context, p push.Push, attempt int) channel.Result
+	texts  sms.Size // of all messages
 
 	mu   sync.Mutex
 	took []taken
@@ -44,6 +46,8 @@ type taken struct {
 }
 
 func (p *provider) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
+
+func (p *provider) Size(json.RawMessage) sms.Size { return p.texts }
 
 func (p *provider) Send(ctx context.Context, m push.Push, attempt int) channel.Result {
 	p.mu.Lock()

@@ -30,6 +30,7 @@ type channelQueue struct {
 	mu      sync.Mutex
 	holds   holds
 	waiting levelQueue
+	texts   textSlots
 	members map[member]bool
 	busy    int // attempts and permits in progress
 	unused  int // permits among them that no attempt has used yet
@@ -232,12 +233,13 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 // take takes send times from the pacer, and exchanges with other workers what the levels were served.
 func (q *channelQueue) take(ctx context.Context, p pacer, n int) (slots int, wait time.Duration) {
 	q.mu.Lock()
-	demand := q.waiting.demand(q.waiting.waits)
+	demand, each := q.waiting.demand(q.waiting.waits), q.eachText()
 	q.mu.Unlock()
-	s := p.Take(ctx, pace.Order{Channel: q.channel, Speed: q.speed, Wanted: n, Demand: demand})
+	s := p.Take(ctx, pace.Order{Channel: q.channel, Speed: q.speed, Wanted: n, Each: each, Demand: demand})
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting.learn(s.Tags, demand)
+	q.texts.paid += each * s.Taken
 	return s.Taken, s.Wait
 }
 
@@ -257,7 +259,7 @@ func (q *channelQueue) room() (permits int, wait time.Duration) {
 	}
 	room := min(tried-q.busy, ready)
 	if q.speed.Every > 0 {
-		room = min(room, max(int(unusedTime/q.speed.Every), q.speed.Burst, 1)-q.unused)
+		room = min(room, q.mostUnused()-q.unused)
 	}
 	if room > 0 && q.slots.left(q.busy) <= 0 {
 		return 0, slotsWait

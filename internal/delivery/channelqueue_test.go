@@ -20,6 +20,7 @@ type steady struct{}
 func (steady) Take(_ context.Context, o pace.Order) pace.Slots {
 	return pace.Slots{Taken: 1, Wait: o.Speed.Every}
 }
+func (steady) Charge(context.Context, string, pace.Speed, int)         {}
 func (steady) Pause(context.Context, string, uuid.UUID, time.Duration) {}
 func (steady) Run(context.Context, []string, func(string, uuid.UUID, time.Duration)) error {
 	return nil

@@ -16,6 +16,7 @@ import (
 // pacer shares a channel's speed, and the pauses of its tenants, with other workers.
 type pacer interface {
 	Take(ctx context.Context, o pace.Order) pace.Slots
+	Charge(ctx context.Context, channel string, s pace.Speed, n int)
 	Pause(ctx context.Context, channel string, tenant uuid.UUID, d time.Duration)
 	Run(ctx context.Context, channels []string, paused func(channel string, tenant uuid.UUID, left time.Duration)) error
 }

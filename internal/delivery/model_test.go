@@ -248,6 +248,13 @@ func (p *modelPacer) Take(_ context.Context, o pace.Order) pace.Slots {
 	return pace.Slots{Taken: taken, Wait: wait}
 }
 
+// Charge takes slots behind all others.
+func (p *modelPacer) Charge(_ context.Context, channel string, s pace.Speed, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next[channel] = p.next[channel].Add(time.Duration(n) * s.Every)
+}
+
 func (p *modelPacer) Pause(context.Context, string, uuid.UUID, time.Duration) {}
 
 func (p *modelPacer) Run(ctx context.Context, _ []string, _ func(string, uuid.UUID, time.Duration)) error {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -27,6 +28,7 @@ import (
 	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -45,22 +47,23 @@ func testPolicy() quota.Policy {
 
 // bundle is an API on real servers, with two tenants.
 type bundle struct {
-	t       *testing.T
-	url     string // of the database
-	alone   bool   // it has no others' rows
-	rdb     redisclient.Client
-	store   *store.Store
-	api     http.Handler
-	cfg     Config            // of api
-	svc     *schedule.Service // of api
-	tenant  uuid.UUID
-	name    string
-	key     string
-	other   string // another tenant's key
-	log     testenv.Buffer
-	metrics submits
-	shadows *schedule.Shadows
-	refused *schedule.Refusals
+	textSize func(channel string, message json.RawMessage) (sms.Size, bool) // nil: no channel sends text messages
+	t        *testing.T
+	url      string // of the database
+	alone    bool   // it has no others' rows
+	rdb      redisclient.Client
+	store    *store.Store
+	api      http.Handler
+	cfg      Config            // of api
+	svc      *schedule.Service // of api
+	tenant   uuid.UUID
+	name     string
+	key      string
+	other    string // another tenant's key
+	log      testenv.Buffer
+	metrics  submits
+	shadows  *schedule.Shadows
+	refused  *schedule.Refusals
 
 	mu     sync.Mutex
 	ahead  time.Duration // of the real clock
@@ -214,7 +217,7 @@ func (b *bundle) reopen() {
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
 	return schedule.New(st, quota.NewCache(b.rdb, patientRedis()), noQueue{}, &b.metrics, b.now,
-		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows, Refusals: b.refused})
+		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows, Refusals: b.refused, TextSize: b.textSize})
 }
 
 // newTenant makes a tenant with a key.

@@ -129,7 +129,7 @@ func TestSends_Export(t *testing.T) {
 	}
 	table := b.send("GET", "/v1/sends/export", "", "Accept", "text/csv, application/x-ndjson;q=0.5").must(t, 200)
 	records, err := csv.NewReader(strings.NewReader(table.text)).ReadAll()
-	if err != nil || len(records) != len(whole)+1 || strings.Join(records[0], ",") != "push,attempt,recipient,channel,category,campaign,send_at,started_at,ended_at,outcome,provider_message_id,error,late_ms,page_token" {
+	if err != nil || len(records) != len(whole)+1 || strings.Join(records[0], ",") != "push,attempt,recipient,channel,category,campaign,send_at,started_at,ended_at,outcome,provider_message_id,error,late_ms,segments,page_token" {
 		t.Fatalf("%d records, %v: %q", len(records), err, records[0])
 	}
 	for i, r := range records[1:] {

@@ -11,10 +11,12 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Speed is the speed that a provider can take: one attempt per Every, and up to Burst at once after a rest.
+// Speed is the speed that a provider can take: one attempt per Every, and up to Burst at once after a rest. Attempts may be
+// of several slots each: see [Pacer.Charge].
 type Speed struct {
 	Every time.Duration // zero: any speed
 	Burst int           // at least 1
+	Most  int           // slots of the largest usual attempt; 0: each has one
 }
 
 // PerSpan returns the speed of rate attempts in a time span, evenly spaced except for the burst.
@@ -33,6 +35,8 @@ type Pacer struct {
 	among       peers
 	taken       map[string]time.Time  // by key: the end of all slots that were taken in Redis, as far as this worker knows
 	shares      map[string]time.Time  // by channel: the last slot of this worker's share
+	sharing     map[string]bool       // channels whose last slot was one of this worker's share
+	owed        map[string]int        // by channel: slots that were used, and not taken in Redis yet
 	unpublished map[pausing]time.Time // ends of pauses that Redis does not know yet
 }
 
@@ -62,7 +66,8 @@ var (
 func New(rdb redisclient.Client, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
 	return &Pacer{
 		redis:  redisscript.New(rdb, "pace", redisscript.Config{Installation: owner, OnError: failed, FirstCooldown: doubt, Cooldown: rest}),
-		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{}, unpublished: map[pausing]time.Time{},
+		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{}, sharing: map[string]bool{}, owed: map[string]int{},
+		unpublished: map[pausing]time.Time{},
 	}
 }
 
@@ -70,13 +75,14 @@ func New(rdb redisclient.Client, owner redisscript.Installation, worker string, 
 type Order struct {
 	Channel string
 	Speed   Speed
-	Wanted  int // maximum number of slots
+	Wanted  int // maximum number of attempts
+	Each    int // slots of each attempt, as far as is known; 0: 1
 	Demand
 }
 
 // Slots are slots that were taken.
 type Slots struct {
-	Taken int
+	Taken int           // the number of attempts
 	Wait  time.Duration // until the first one, when all may be used; if none was taken, until the next try
 	Tags  *Tags         // of all workers; nil: Redis was not asked
 }
@@ -84,13 +90,13 @@ type Slots struct {
 // Take takes some of a channel's next slots. It never fails: without Redis it takes the next slot of this worker's share.
 func (p *Pacer) Take(ctx context.Context, o Order) Slots {
 	if left := max(p.redis.Left(), p.quietFor()); left > 0 {
-		return p.share(o.Channel, o.Speed, left)
+		return p.share(o, left)
 	}
 	slots, err := p.take(ctx, o)
 	left, quiet := p.redis.Left(), p.quietFor()
 	switch {
 	case err != nil && left > 0:
-		return p.share(o.Channel, o.Speed, max(left, quiet))
+		return p.share(o, max(left, quiet))
 	case err != nil:
 		return Slots{Wait: doubt} // the error concerns this channel only
 	case quiet > 0:
@@ -104,14 +110,23 @@ func (p *Pacer) take(ctx context.Context, o Order) (Slots, error) {
 	if err != nil {
 		return Slots{}, err
 	}
-	key := fmt.Sprintf("%space:{%s}:%d:%d", prefix, o.Channel, o.Speed.Every.Microseconds(), o.Speed.Burst)
+	key := slotsKey(prefix, o.Channel, o.Speed)
 	longest, known, sent := p.before(key, o.Speed)
-	args := []any{o.Speed.Every.Microseconds(), o.Speed.Burst, min(o.Wanted, most), together.Microseconds(), longest.Microseconds(), known}
-	answers, err := p.ask(ctx, slotsScript.Call([]string{key, tagsKey(prefix, o.Channel)}, o.Demand.arguments(args)...))
+	each := max(o.Each, 1) // several slots are one that is longer
+	args := []any{int64(each) * o.Speed.Every.Microseconds(), 1 + float64(o.Speed.Burst-1)/float64(each), min(o.Wanted, most), together.Microseconds(), longest.Microseconds(), known}
+	calls := []redisscript.Call{slotsScript.Call([]string{key, tagsKey(prefix, o.Channel)}, o.Demand.arguments(args)...)}
+	charge, owed, _ := p.repayment(prefix, o.Channel, o.Speed)
+	if owed > 0 {
+		calls = []redisscript.Call{charge, calls[0]}
+	}
+	answers, err := p.ask(ctx, calls...)
+	if owed > 0 {
+		p.repaid(key, o.Channel, owed, sent, answers, err)
+	}
 	if err != nil {
 		return Slots{}, err
 	}
-	a := answers[0]
+	a := answers[len(answers)-1]
 	slots, used := Slots{Taken: int(a[0]), Wait: micros(a[1]), Tags: tagsOf(a[3:])}, micros(a[2])
 	if slots.Taken == 0 {
 		slots.Wait = min(slots.Wait, rest) // by then more may be known of the other workers
@@ -120,7 +135,12 @@ func (p *Pacer) take(ctx context.Context, o Order) (Slots, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken[key] = sent.Add(used)
+	p.sharing[o.Channel] = false
 	return slots, nil
+}
+
+func slotsKey(prefix, channel string, s Speed) string {
+	return fmt.Sprintf("%space:{%s}:%d:%d", prefix, channel, s.Every.Microseconds(), s.Burst)
 }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

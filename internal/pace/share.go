@@ -43,25 +43,33 @@ func (p *Pacer) meet(c peers) {
 
 // longest returns how long a worker may have to wait for a slot that it took in Redis: every worker waits for one.
 func (c peers) longest(s Speed) time.Duration {
-	return time.Duration(c.workers) * (s.Every + together)
+	return time.Duration(c.workers) * (s.Every*time.Duration(max(s.Most, 1)) + together)
 }
+
+// turn returns the distance between the slots of a worker's share.
+func (c peers) turn(s Speed) time.Duration { return 2 * time.Duration(c.workers) * s.Every }
 
 // next returns the time of the next slot of this worker's share, at a time or after it. The slots of all shares have
 // twice the distance of the channel's own, and take turns, by Redis' clock as each worker remembers it.
 func (c peers) next(s Speed, t time.Time) time.Time {
-	turn := 2 * time.Duration(c.workers) * s.Every
+	turn := c.turn(s)
 	mine := time.Duration(c.position * float64(turn))
 	clock := time.Duration(c.clock.clock.Add(t.Sub(c.clock.at)).UnixNano() % int64(turn))
 	return t.Add((mine - clock + turn) % turn)
 }
 
 // share takes the next slot of this worker's own share, unless Redis is asked again before.
-func (p *Pacer) share(channel string, s Speed, left time.Duration) Slots {
+func (p *Pacer) share(o Order, left time.Duration) Slots {
+	channel, s := o.Channel, o.Speed
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	if p.health.awayFor() < max(doubt, p.among.longest(s)) {
 		return Slots{Wait: max(left, time.Millisecond)}
+	}
+	if owed := p.owed[channel]; owed > 0 {
+		p.skip(channel, s, owed)
+		delete(p.owed, channel)
 	}
 	after := now
 	if last, ok := p.shares[channel]; ok && !last.Before(now) {
@@ -72,6 +80,6 @@ func (p *Pacer) share(channel string, s Speed, left time.Duration) Slots {
 	if wait > left {
 		return Slots{Wait: max(left, time.Millisecond)}
 	}
-	p.shares[channel] = slot
+	p.shares[channel], p.sharing[channel] = slot.Add(time.Duration(max(o.Each, 1)-1)*p.among.turn(s)), true
 	return Slots{Taken: 1, Wait: wait}
 }

@@ -78,6 +78,7 @@ type Send struct {
 	Outcome           Outcome   // "" while the attempt runs
 	ProviderMessageID string
 	Error             string
+	Segments          int // of the text message that the provider was sent; 0: none, or not known
 }
 
 // Outcome is the outcome of one attempt.

@@ -2,12 +2,15 @@ package schedule
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/sms"
 )
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
@@ -24,15 +27,19 @@ func (s *Service) List(ctx context.Context, tenant uuid.UUID, f push.Filter, aft
 type Answer struct {
 	Refusal
 	OptedOut booking.OptOuts // opt-outs that match the push
+
+	// The channel, and the message after its templates were rendered; nil: the request has none.
+	Channel string
+	Message json.RawMessage
 }
 
 // Allowed reports whether the push could be booked.
 func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any() }
 
 // Check reports whether a push could be booked now for the request's recipient at its send time. Where Submit would
-// move the push out of quiet hours, Check reports quiet hours and the next free time. IT BOOKS NOTHING.
+// move the push out of quiet hours, Check reports quiet hours and the next free time. A request may have no message. IT BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
-	d, err := s.planFor(ctx, tenant, r, nil, nil) // a check needs no address and no message
+	d, err := s.planWith(ctx, tenant, r, s.checkMessage, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -42,5 +49,24 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	return s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind)), nil
+	found := s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind))
+	found.Channel, found.Message = d.Push.Channel, d.Push.Message
+	return found, nil
+}
+
+// checkMessage returns what a channel's provider would refuse about the message of a check, if it has one. It needs no address.
+func (s *Service) checkMessage(channel, to string, message json.RawMessage) (bad invalid.FieldErrors) {
+	if message == nil || s.cfg.Check == nil {
+		return nil
+	}
+	_, bad = withoutAddress(s.cfg.Check(channel, to, message))
+	return bad
+}
+
+// TextSize returns the size of the text that a channel would send, and whether it sends text messages.
+func (pl *Planner) TextSize(channel string, message json.RawMessage) (size sms.Size, is bool) {
+	if pl.cfg.TextSize == nil {
+		return size, false
+	}
+	return pl.cfg.TextSize(channel, message)
 }

@@ -62,7 +62,7 @@ func (q *Quotas) answer(r Refusal, out booking.OptOuts) *Answer {
 	if q.offer(&r.Decision); out.Any() {
 		r.Next, r.Previous = time.Time{}, time.Time{}
 	}
-	return &Answer{r, out}
+	return &Answer{Refusal: r, OptedOut: out}
 }
 
 // offer removes a next free time that is beyond the horizon.

@@ -66,10 +66,13 @@ func (pl *Planner) Draft(tenant uuid.UUID, r Request, of booking.Standing) (book
 	return pl.planFor(context.Background(), tenant, r, pl.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
 }
 
+// messageCheck returns what a channel's provider would refuse about an address and a message.
+type messageCheck = func(channel, to string, message json.RawMessage) invalid.FieldErrors
+
 // planFor plans a request whose message is no template. check finds what the provider would refuse; nil skips this.
 // known caches standings; nil: read when needed.
 func (pl *Planner) planFor(
-	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known *standings,
+	ctx context.Context, tenant uuid.UUID, r Request, check messageCheck, known *standings,
 ) (d booking.Draft, err error) {
 	now := pl.clock(&r)
 	var bad invalid.FieldErrors

@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/sms"
 )
 
 // Service serves callers' requests. It submits, moves, cancels and retries pushes; its parts serve the other subjects.
@@ -57,6 +58,9 @@ type Config struct {
 
 	// Check returns what a channel's provider would certainly refuse; nil: no channel is checked.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
+
+	// TextSize returns the size of the text that a channel would send, and whether it sends text messages; nil: none does.
+	TextSize func(channel string, message json.RawMessage) (size sms.Size, is bool)
 }
 
 // serviceStore is the part of the store that the service uses, by subject.

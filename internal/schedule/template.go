@@ -21,9 +21,14 @@ import (
 
 // plan turns a request into a draft, after it has rendered its templates, or returns all its faults. known caches
 // standings; nil: read when needed.
-func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (d booking.Draft, err error) {
+func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (booking.Draft, error) {
+	return pl.planWith(ctx, tenant, r, pl.cfg.Check, known)
+}
+
+// planWith is plan with another check of the message.
+func (pl *Planner) planWith(ctx context.Context, tenant uuid.UUID, r Request, check messageCheck, known *standings) (d booking.Draft, err error) {
 	if !r.Template {
-		return pl.planFor(ctx, tenant, r, pl.cfg.Check, known)
+		return pl.planFor(ctx, tenant, r, check, known)
 	}
 	of, err := pl.attributes(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
 	if err != nil {
@@ -45,7 +50,7 @@ func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request, known 
 	if err != nil {
 		return d, err
 	}
-	d, err = pl.planFor(ctx, tenant, r, pl.cfg.Check, known)
+	d, err = pl.planFor(ctx, tenant, r, check, known)
 	if err == nil && dated {
 		d.Push.Rendering, err = json.Marshal(again)
 	}

@@ -30,6 +30,7 @@ type Group struct {
 	Deferred int64 // part of Accepted
 	Refused  int64
 	Sent     int64
+	Segments int64 // of the text messages among the sent ones
 	Failed   int64
 	Expired  int64
 	Canceled int64

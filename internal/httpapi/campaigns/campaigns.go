@@ -37,6 +37,7 @@ type campaignView struct {
 	Metadata     rest.RawObject   `json:"metadata" nullable:"true"`
 	Audience     int64            `json:"audience" doc:"The number of recipients in it."`
 	Progress     progressView     `json:"progress"`
+	Segments     int64            `json:"segments" doc:"The segments of the text messages that were sent: what carriers charge for. 0 on a channel of another type."`
 	CreatedAt    string           `json:"created_at" format:"date-time"`
 	UpdatedAt    string           `json:"updated_at" format:"date-time"`
 	StartedAt    *string          `json:"started_at" format:"date-time" nullable:"true"`
@@ -67,7 +68,7 @@ func campaignViewOf(p broadcast.Campaign) campaignView {
 	v := campaignView{
 		ID: p.ID.String(), Name: p.Name, Status: p.Status, Phase: p.Phase(), Channel: p.Channel, Category: p.Category, SendAt: rest.MaybeTime(p.SendAt), TimeZone: rest.MaybeText(p.TimeZone),
 		Spread: recurrence.Span(p.Spread).String(), OnConflict: p.OnConflict, Latest: rest.MaybeTime(p.Latest), Message: rest.RawObject(p.Message), Metadata: rest.RawObject(p.Metadata),
-		Audience: p.Size, Progress: progressView(p.Progress),
+		Audience: p.Size, Progress: progressView(p.Progress), Segments: p.Segments,
 		CreatedAt: rest.Stamp(p.CreatedAt), UpdatedAt: rest.Stamp(p.UpdatedAt), StartedAt: rest.MaybeTime(p.StartedAt), EndedAt: rest.MaybeTime(p.EndedAt),
 	}
 	if !p.LocalTime.IsZero() {

@@ -16,11 +16,12 @@ const previewMemory = 8 << 20
 
 // previewView is a message, or the reason why there is none.
 type previewView struct {
-	Recipient string         `json:"recipient"`
-	Line      int            `json:"line" doc:"The number of the line; the header is line 1."`
-	To        string         `json:"to,omitempty" doc:"The address of the line, if it has one."`
-	Message   rest.RawObject `json:"message" nullable:"true" doc:"null: there is an error."`
-	Error     *string        `json:"error" nullable:"true" doc:"The error that makes the line invalid."`
+	Recipient string          `json:"recipient"`
+	Line      int             `json:"line" doc:"The number of the line; the header is line 1."`
+	To        string          `json:"to,omitempty" doc:"The address of the line, if it has one."`
+	Message   rest.RawObject  `json:"message" nullable:"true" doc:"null: there is an error."`
+	SMS       *pushes.SMSView `json:"sms,omitempty" doc:"The size of the text message. Absent if there is an error, or the channel sends no text messages."`
+	Error     *string         `json:"error" nullable:"true" doc:"The error that makes the line invalid."`
 }
 
 type previewsView struct {
@@ -28,7 +29,7 @@ type previewsView struct {
 }
 
 func previewViewOf(p campaign.Preview) previewView {
-	return previewView{p.Recipient, p.Line, p.To, rest.RawObject(p.Message), rest.MaybeText(p.Error)}
+	return previewView{p.Recipient, p.Line, p.To, rest.RawObject(p.Message), (*pushes.SMSView)(p.Size), rest.MaybeText(p.Error)}
 }
 
 // previewFields is the body of a preview.

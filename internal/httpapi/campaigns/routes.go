@@ -70,8 +70,8 @@ func (h *campaigns) routes(s *rest.Spec, sim *simulations) []rest.Operation {
 		Description: "Renders the messages of the first five lines of the audience, of the five longest, or of one recipient in it, with the current attributes of the recipients. An error would make the line invalid. " +
 			"Nothing is booked, and no quota is checked.",
 		Body: previewBody(s), Status: http.StatusOK, Answer: "The messages.", Example: previewsView{[]previewView{
-			{"user-42", 2, "", rest.RawObject(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
-			{"user-43", 3, "", nil, rest.MaybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
+			{Recipient: "user-42", Line: 2, Message: rest.RawObject(`{"title": "Hi Aiko", "body": "Everything must go."}`)},
+			{Recipient: "user-43", Line: 3, Error: rest.MaybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
 		}}, Problems: []rest.Kind{rest.NotFound},
 	}}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -39,6 +40,24 @@ type simulationView struct {
 	WouldExpire  int             `json:"would_expire" doc:"Accepted and deferred recipients whose pushes would expire before the throughput of the channel lets them leave."`
 	CollidesWith []collisionView `json:"collides_with" doc:"The twenty campaigns with sends that block the most refused and deferred recipients. If many sends fill a rule, only the nearest hundred count."`
 	BetterStarts []startView     `json:"better_starts" doc:"At most five quarters of an hour in the 24 hours from the campaign's start or now on, at which more recipients would be accepted at their time, the best first. A campaign with a local_time is treated as if it had a send_at; its day begins where clocks are furthest ahead."`
+	Segments     *segmentsView   `json:"segments,omitempty" doc:"The segments of the texts of accepted and deferred recipients. Absent if the channel sends no text messages."`
+}
+
+// segmentsView counts the segments of text messages.
+type segmentsView struct {
+	Total   int            `json:"total" doc:"The segments of all of them: what carriers charge for."`
+	ByCount map[string]int `json:"by_count" doc:"Recipients, by the number of segments of their texts."`
+}
+
+func segmentsViewOf(s *campaign.Segments) *segmentsView {
+	if s == nil {
+		return nil
+	}
+	v := &segmentsView{s.Total, make(map[string]int, len(s.ByCount))}
+	for segments, recipients := range s.ByCount {
+		v.ByCount[strconv.Itoa(segments)] = recipients
+	}
+	return v
 }
 
 type delayView struct {
@@ -79,6 +98,7 @@ func simulationViewOf(s *campaign.Simulation) simulationView {
 		CollidesWith: rest.ViewsOf(s.CollidesWith, func(c campaign.Collision) collisionView {
 			return collisionView{c.Campaign.String(), c.Name, c.Recipients}
 		}),
+		Segments:     segmentsViewOf(s.Segments),
 		BetterStarts: rest.ViewsOf(s.BetterStarts, func(s booking.Start) startView { return startView{rest.Stamp(s.At), s.Accepted} }),
 	}
 }

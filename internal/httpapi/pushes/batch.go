@@ -188,7 +188,7 @@ func (h *pushes) answerBatch(c *rest.Call, members []schedule.Member, b *batchFo
 		if m.Result.Replayed {
 			replayed++
 		}
-		v.Results[i] = resultView{Index: i, Status: http.StatusCreated, Push: bookedView(m.Result), Replayed: m.Result.Replayed}
+		v.Results[i] = resultView{Index: i, Status: http.StatusCreated, Push: bookedView(h.texts, m.Result), Replayed: m.Result.Replayed}
 	}
 	if replayed > 0 && replayed == v.Accepted {
 		c.Writer.Header().Set("Idempotency-Replayed", "true")

@@ -65,7 +65,7 @@ func BenchmarkAnswerPush(b *testing.B) {
 	text := make([]byte, 0, 4*usualPush)
 	b.ReportAllocs()
 	for b.Loop() {
-		text = bookedView(result).AppendJSON(text[:0])
+		text = bookedView(nil, result).AppendJSON(text[:0])
 	}
 }
 

@@ -8,14 +8,26 @@ import (
 )
 
 // checkFields is the body of a quota check: the members that the quota depends on.
-var checkFields = rest.Table[Form]{SchemaName: "Question", Check: checkWhen, Fields: []rest.Field[Form]{
+var checkFields = rest.Table[Form]{SchemaName: "Question", Check: checkQuestion, Fields: []rest.Field[Form]{
 	PushFields.Described("recipient", "The person whose quota is checked."),
 	PushFields.Described("channel", "Default: the first channel that is configured."),
 	PushFields.Described("category", ""),
 	PushFields.Described("send_at", "The intended send time, with a zone. Default: now."),
 	PushFields.Described("local_time", "The intended send time on the clocks of time_zone, instead of send_at."),
 	PushFields.Fields[PushFields.Find("time_zone")],
+	rest.Row("message", rest.Optional, rest.AnyObject(func(f *Form, raw []byte) { f.Message = raw }).Shaped(&MessageFields),
+		"The intended content. If it is given, it is checked as in a submit, and the text of an SMS is measured. The quota does not depend on it.", nil),
+	PushFields.Described("template", "Every string in message is a Liquid template. Only with message."),
+	PushFields.Fields[PushFields.Find("variables")],
 }}
+
+// checkQuestion adds errors that concern several members of a check.
+func checkQuestion(f *Form, text []byte, errs *rest.FieldErrors) {
+	checkPush(f, text, errs)
+	if f.Template && f.Message == nil && !errs.Has("message") {
+		errs.Add("template", "must not be given without message", true)
+	}
+}
 
 // checkView is the decision that a submit would get.
 type checkView struct {
@@ -23,6 +35,7 @@ type checkView struct {
 	Violations          []violationView `json:"violations"`
 	OptedOut            *optOutsView    `json:"opted_out,omitempty" doc:"The recipient's opt-outs that forbid the push; only if there are any."`
 	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none, as for a recipient who has opted out."`
+	SMS                 *SMSView        `json:"sms,omitempty" doc:"The size of the text of message. Absent without message, or if the channel sends no text messages."`
 	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
 }
 
@@ -39,7 +52,16 @@ func (h *quotas) check(c *rest.Call) error {
 	return c.Answer(http.StatusOK, checkView{
 		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), OptedOut: optedOutOf(found),
 		NextAvailableAt: rest.MaybeTime(found.Next), PreviousAvailableAt: rest.MaybeTime(found.Previous),
+		SMS: h.sizeOf(found),
 	})
+}
+
+// sizeOf shows the size of the text of a check with a message.
+func (h *quotas) sizeOf(found *schedule.Answer) *SMSView {
+	if found.Message == nil {
+		return nil
+	}
+	return SMSViewOf(h.texts, found.Channel, found.Message)
 }
 
 // optedOutOf shows the opt-outs that forbid a push, or nil.

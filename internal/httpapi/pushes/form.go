@@ -112,6 +112,9 @@ func (f *Form) blame(found invalid.FieldErrors) {
 	unread := f.FieldErrors
 	for _, one := range found {
 		name, _, _ := strings.Cut(one.Field, ".")
+		if f.of == &checkFields && name == "message" && f.Message == nil {
+			continue // a check needs none
+		}
 		if f.of.Find(name) >= 0 && !unread.Has(one.Field) && !(unread.Has("channel") && dependsOnChannel(one.Field)) {
 			one.Value = rest.AsWritten(f.text, one)
 			f.Keep(one)

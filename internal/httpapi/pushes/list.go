@@ -44,7 +44,7 @@ func (h *pushes) list(c *rest.Call) error {
 		return page.Pushes, page.Next, err
 	}, func(all []push.Push, next string) any {
 		showMessages(c.Request.Context(), all)
-		return pageView{rest.ViewsOf(all, viewOf), next}
+		return pageView{rest.ViewsOf(all, func(p push.Push) *pushView { return viewOf(h.texts, p) }), next}
 	})
 }
 

@@ -42,6 +42,7 @@ type pushes struct {
 	writer pushWriter
 	reader pushReader
 	forms  Forms
+	texts  TextService
 }
 
 // quotaService reads the quotas of recipients.
@@ -57,6 +58,7 @@ type quotaService interface {
 type quotas struct {
 	svc   quotaService
 	forms Forms
+	texts TextService
 }
 
 // capUsage counts the use of a tenant's caps.

@@ -64,18 +64,19 @@ func goneProblemOf(gone *push.GoneError) *goneProblem {
 type aboutPush struct {
 	error
 	push push.Push
+	view *pushView
 }
 
 func (e *aboutPush) Unwrap() error { return e.error }
 
 // about returns an error about a push. The answer shows the push with its message.
-func about(c *rest.Call, err error, p push.Push) error {
+func (h *pushes) about(c *rest.Call, err error, p push.Push) error {
 	showMessage(c, &p)
-	return &aboutPush{err, p}
+	return &aboutPush{err, p, viewOf(h.texts, p)}
 }
 
 func (e *aboutPush) problem(k rest.Kind, format string) rest.Problemer {
-	return &pushProblem{Problem: k.Because(fmt.Sprintf(format, e.push.Status)), Push: viewOf(e.push)}
+	return &pushProblem{Problem: k.Because(fmt.Sprintf(format, e.push.Status)), Push: e.view}
 }
 
 // ProblemOf returns the problem for an error about pushes, or nil.

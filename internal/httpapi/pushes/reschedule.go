@@ -12,10 +12,10 @@ import (
 func (h *pushes) cancel(c *rest.Call) error {
 	p, err := h.writer.Cancel(c.Request.Context(), c.Caller.Tenant, c.ID)
 	if err != nil {
-		return about(c, err, p)
+		return h.about(c, err, p)
 	}
 	showMessage(c, &p)
-	return c.Answer(http.StatusOK, viewOf(p))
+	return c.Answer(http.StatusOK, viewOf(h.texts, p))
 }
 
 // moveFields has the members of a push that can be changed: its send time.
@@ -59,8 +59,8 @@ func (h *pushes) reschedule(c *rest.Call) error {
 	}
 	res, err := h.writer.Reschedule(c.Request.Context(), c.Caller.Tenant, c.ID, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
 	if err != nil {
-		return about(c, f.explain("body", err), res.Push)
+		return h.about(c, f.explain("body", err), res.Push)
 	}
 	showMessage(c, &res.Push)
-	return c.Answer(http.StatusOK, bookedView(res))
+	return c.Answer(http.StatusOK, bookedView(h.texts, res))
 }

@@ -44,10 +44,10 @@ func (h *pushes) retry(c *rest.Call) error {
 	}
 	res, err := h.writer.Retry(c.Request.Context(), c.Caller.Tenant, c.ID, f.Request, o)
 	if err != nil {
-		return about(c, f.explainRetry(err), res.Push)
+		return h.about(c, f.explainRetry(err), res.Push)
 	}
 	showMessage(c, &res.Push)
-	view, status := bookedView(res), http.StatusCreated
+	view, status := bookedView(h.texts, res), http.StatusCreated
 	switch {
 	case res.Retried:
 		status = http.StatusOK

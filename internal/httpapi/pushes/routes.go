@@ -19,8 +19,8 @@ import (
 // Operations returns the operations on pushes, bulk changes and quotas.
 func Operations(s *rest.Spec, svc *schedule.Service, changes *bulk.Service, audiences *campaign.Service) []rest.Operation {
 	return slices.Concat(
-		(&pushes{svc, svc, Forms{svc}}).routes(s), (&bulkChanges{changes}).routes(s), (&quotas{svc, Forms{svc}}).routes(s),
-		(&caps{svc, audiences}).routes(s), (&quotas{svc, Forms{svc}}).availabilityRoutes(s),
+		(&pushes{svc, svc, Forms{svc}, svc}).routes(s), (&bulkChanges{changes}).routes(s), (&quotas{svc, Forms{svc}, svc}).routes(s),
+		(&caps{svc, audiences}).routes(s), (&quotas{svc, Forms{svc}, svc}).availabilityRoutes(s),
 	)
 }
 

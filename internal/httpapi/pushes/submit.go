@@ -23,7 +23,7 @@ func (h *pushes) submit(c *rest.Call) error {
 		return f.explain("body", err)
 	}
 	showMessage(c, &res.Push)
-	view := bookedView(res)
+	view := bookedView(h.texts, res)
 	if !options.ValidateOnly {
 		c.Note(res.Push.ID)
 		c.Header("Location", submitPath+"/"+view.ID)

@@ -40,6 +40,7 @@ type pushView struct {
 	RequestID         string         `json:"request_id" doc:"The X-Request-Id of the request that submitted the push. Empty for pushes from before it was recorded."`
 	CreatedAt         string         `json:"created_at" format:"date-time"`
 	UpdatedAt         string         `json:"updated_at" format:"date-time"`
+	SMS               *SMSView       `json:"sms,omitempty" doc:"The size of the text message. Absent if the channel sends no text messages."`
 	Sends             []sendView     `json:"sends" doc:"The attempts, oldest first. Lists omit them: read the single push."`
 	Quota             []usageView    `json:"quota,omitzero" doc:"The use of every rule around send_at, including this push. Only in answers to a submit or a reschedule."`
 }
@@ -70,6 +71,9 @@ func (v *pushView) AppendJSON(b []byte) []byte {
 	b = appendText(b, `,"request_id":`, v.RequestID)
 	b = appendText(b, `,"created_at":`, v.CreatedAt)
 	b = appendText(b, `,"updated_at":`, v.UpdatedAt)
+	if v.SMS != nil {
+		b = v.SMS.AppendJSON(append(b, `,"sms":`...))
+	}
 	b = append(b, `,"sends":`...)
 	if len(v.Sends) == 0 {
 		b = append(b, `[]`...)
@@ -115,6 +119,7 @@ type sendView struct {
 	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is in progress."`
 	ProviderMessageID string  `json:"provider_message_id" doc:"The provider's own id of the message, if it returned one."`
 	Error             string  `json:"error"`
+	Segments          *int    `json:"segments" nullable:"true" doc:"The segments of the text message that the attempt sent. null: it was none, or is not known because the attempt was lost."`
 }
 
 // TransformSchema adds null to an enumeration.
@@ -142,7 +147,8 @@ type usageView struct {
 	Remaining     int     `json:"remaining"`
 }
 
-func viewOf(p push.Push) *pushView {
+// viewOf shows a push. texts measures the text of its message; nil: it has none.
+func viewOf(texts TextService, p push.Push) *pushView {
 	sendAt, createdAt := rest.Stamp(p.SendAt), rest.Stamp(p.CreatedAt)
 	v := &pushView{
 		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Level: p.Level.String(), Campaign: rest.MaybeID(p.Campaign),
@@ -152,6 +158,7 @@ func viewOf(p push.Push) *pushView {
 		Sends: make([]sendView, len(p.Sends)),
 	}
 	v.Held = heldViewOf(p.Held)
+	v.SMS = SMSViewOf(texts, p.Channel, p.Message)
 	if p.Status == push.Scheduled && !p.NextAt.Equal(p.SendAt) {
 		v.NextAttemptAt = rest.Stamp(p.NextAt)
 	}
@@ -162,6 +169,9 @@ func viewOf(p push.Push) *pushView {
 		v.Sends[i] = sendView{
 			Attempt: s.Attempt, StartedAt: rest.Stamp(s.StartedAt), EndedAt: rest.MaybeTime(s.EndedAt),
 			ProviderMessageID: s.ProviderMessageID, Error: s.Error,
+		}
+		if s.Segments > 0 {
+			v.Sends[i].Segments = &p.Sends[i].Segments
 		}
 		if s.Outcome != "" {
 			v.Sends[i].Outcome = (*string)(&p.Sends[i].Outcome)
@@ -182,7 +192,7 @@ func examplePush(status push.Status) *pushView {
 			Attempt: 1, StartedAt: rest.ExampleTime(120 * time.Millisecond), EndedAt: p.UpdatedAt, Outcome: push.Delivered, ProviderMessageID: "msg-1",
 		}}
 	}
-	v := viewOf(p)
+	v := viewOf(nil, p)
 	if status == push.Scheduled {
 		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule, Used: 1, Remaining: 0}}, p.SendAt)
 	}
@@ -190,8 +200,8 @@ func examplePush(status push.Status) *pushView {
 }
 
 // bookedView shows a push with the use of its quota.
-func bookedView(r schedule.Result) *pushView {
-	v := viewOf(r.Push)
+func bookedView(texts TextService, r schedule.Result) *pushView {
+	v := viewOf(texts, r.Push)
 	v.Quota = usageViews(r.Usage, r.Push.SendAt)
 	return v
 }
@@ -208,5 +218,5 @@ func (h *pushes) get(c *rest.Call) error {
 		return err
 	}
 	showMessage(c, &p)
-	return c.Answer(http.StatusOK, viewOf(p))
+	return c.Answer(http.StatusOK, viewOf(h.texts, p))
 }

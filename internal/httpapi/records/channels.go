@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -27,6 +28,7 @@ type Channel struct {
 	Rate       int // attempts in the span Per, of all workers and tenants; 0: any number
 	Per        time.Duration
 	Burst      int
+	Unit       string      // messages or segments
 	Shares     push.Shares // of the service levels
 }
 
@@ -63,6 +65,7 @@ type throughputView struct {
 	Rate  int    `json:"rate"`
 	Per   string `json:"per" doc:"The time span."`
 	Burst int    `json:"burst" doc:"The number of attempts that may begin at once after a rest."`
+	Unit  string `json:"unit" enum:"messages,segments" doc:"What rate counts. segments: a text message counts as often as it has segments."`
 }
 
 // levelView shows a tenant's pushes of one service level that wait for a channel.
@@ -110,7 +113,7 @@ func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]
 		v.State = stateUnknown
 	}
 	if c.Rate > 0 {
-		v.Throughput = &throughputView{c.Rate, c.Per.String(), max(c.Burst, 1)}
+		v.Throughput = &throughputView{c.Rate, c.Per.String(), max(c.Burst, 1), cmp.Or(c.Unit, "messages")}
 	}
 	return v
 }

@@ -34,6 +34,7 @@ type sendRecordView struct {
 	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true"`
 	ProviderMessageID string  `json:"provider_message_id"`
 	Error             string  `json:"error"`
+	Segments          *int    `json:"segments" nullable:"true" doc:"The segments of the text message that the attempt sent. null: it was none, or is not known because the attempt was lost."`
 }
 
 // exportedSend is an attempt in an export.
@@ -43,13 +44,13 @@ type exportedSend struct {
 }
 
 var sendColumns = []string{
-	"push", "attempt", "recipient", "channel", "category", "campaign", "send_at", "started_at", "ended_at", "outcome", "provider_message_id", "error", "late_ms", "page_token",
+	"push", "attempt", "recipient", "channel", "category", "campaign", "send_at", "started_at", "ended_at", "outcome", "provider_message_id", "error", "late_ms", "segments", "page_token",
 }
 
 func (s *exportedSend) cells() []string {
 	return []string{
 		s.Push, strconv.Itoa(s.Attempt), s.Recipient, s.Channel, s.Category, rest.OrBlank(s.Campaign), rest.OrBlank(s.SendAt), s.StartedAt, rest.OrBlank(s.EndedAt), rest.OrBlank(s.Outcome),
-		s.ProviderMessageID, s.Error, lateCell(s.LateMs), s.PageToken,
+		s.ProviderMessageID, s.Error, lateCell(s.LateMs), segmentsCell(s.Segments), s.PageToken,
 	}
 }
 
@@ -58,6 +59,13 @@ func lateCell(ms *int64) string {
 		return ""
 	}
 	return strconv.FormatInt(*ms, 10)
+}
+
+func segmentsCell(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(*n)
 }
 
 // sendLines writes the attempts of an export.
@@ -70,6 +78,9 @@ func sendRecordViewOf(s record.Send) sendRecordView {
 	}
 	if !s.SendAt.IsZero() {
 		v.LateMs = new(s.StartedAt.Sub(s.SendAt).Milliseconds())
+	}
+	if s.Segments > 0 {
+		v.Segments = new(s.Segments)
 	}
 	if s.Outcome != "" {
 		outcome := string(s.Outcome)

@@ -26,6 +26,7 @@ type groupView struct {
 	Deferred  int64    `json:"deferred" doc:"Accepted pushes that were moved to a later time."`
 	Refused   int64    `json:"refused" doc:"Pushes refused by the quota, quiet hours, an opt-out or a cap."`
 	Sent      int64    `json:"sent"`
+	Segments  int64    `json:"segments" doc:"The segments of the text messages among the sent pushes: what carriers charge for."`
 	Failed    int64    `json:"failed"`
 	Expired   int64    `json:"expired"`
 	Canceled  int64    `json:"canceled"`
@@ -56,7 +57,7 @@ func groupViewOf(by stats.By) func(stats.Group) groupView {
 	return func(s stats.Group) groupView {
 		v := groupView{
 			Key: groupKey(by, s.At, s.Key), Submitted: s.Submitted(), Accepted: s.Accepted, Deferred: s.Deferred, Refused: s.Refused,
-			Sent: s.Sent, Failed: s.Failed, Expired: s.Expired, Canceled: s.Canceled,
+			Sent: s.Sent, Segments: s.Segments, Failed: s.Failed, Expired: s.Expired, Canceled: s.Canceled,
 		}
 		if s.Sent > 0 {
 			v.LateP50, v.LateP99 = new(milliseconds(s.Late.Quantile(0.5))), new(milliseconds(s.Late.Quantile(0.99)))

@@ -23,17 +23,18 @@ import (
 // as sent, whatever the outcome of this attempt.
 var finishSQL = pushes.WithEventsAndCounts(`
 	WITH n AS MATERIALIZED (
-		SELECT n.*, n.status <> 'sent' AND {delivered} AS delivered
+		SELECT n.*, d.delivered, CASE WHEN d.delivered THEN {segments} WHEN n.status = 'sent' THEN n.segments END AS counted
 		FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::bigint[], $9::text[], $10::bigint[],
-				$11::bigint[], $12::timestamptz[])
-			AS n (id, token, outcome, provider_message_id, error, reaped, status, delay_us, reason, handed_us, recipient_key, send_at)
+				$11::bigint[], $12::timestamptz[], $14::int[])
+			AS n (id, token, outcome, provider_message_id, error, reaped, status, delay_us, reason, handed_us, recipient_key, send_at, segments)
+		CROSS JOIN LATERAL (SELECT n.status <> 'sent' AND {delivered} AS delivered) d
 	), over AS (
 		DELETE FROM live l USING n
 		WHERE l.shard = ANY ($13::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id
 			AND l.token = n.token AND (n.status <> 'scheduled' OR n.delivered)
 		RETURNING l.push_id, l.attempts, l.started_at, l.next_at AS lease_until, l.more_due,
 			CASE WHEN n.delivered THEN 'sent' ELSE n.status END AS status, NULL::timestamptz AS next_at,
-			n.outcome, n.provider_message_id, n.error, n.reaped, CASE WHEN n.delivered THEN '' ELSE n.reason END AS reason, n.handed_us
+			n.outcome, n.provider_message_id, n.error, n.reaped, CASE WHEN n.delivered THEN '' ELSE n.reason END AS reason, n.handed_us, n.segments, n.counted
 	), waits AS (
 		UPDATE live l SET phase = l.rank, token = NULL, started_at = NULL, put_off_at = NULL, plan = l.plan + 1,
 			next_at = statement_timestamp() + n.delay_us * interval '1 microsecond'
@@ -44,7 +45,7 @@ var finishSQL = pushes.WithEventsAndCounts(`
 		WHERE l.shard = ANY ($13::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id
 			AND l.token = n.token AND n.status = 'scheduled' AND NOT n.delivered
 		RETURNING l.push_id, l.attempts, old.started_at, old.next_at, l.more_due, n.status, l.next_at,
-			n.outcome, n.provider_message_id, n.error, n.reaped, n.reason, n.handed_us
+			n.outcome, n.provider_message_id, n.error, n.reaped, n.reason, n.handed_us, n.segments, n.counted
 	), ended AS (
 		UPDATE {pushes} p SET
 			status = o.status, freed = o.status = 'failed', plan = p.plan + 1, attempts = o.attempts, next_at = coalesce(o.next_at, p.next_at),
@@ -55,17 +56,17 @@ var finishSQL = pushes.WithEventsAndCounts(`
 		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.level, p.campaign_id, p.retry_of, p.send_at, o.*{whole}
 	), fewer AS (`+pushes.RenewCrowdsSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
 		INSERT INTO sends (shard, push_id, attempt, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
-			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at)
+			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at, segments)
 		SELECT recipient_key & 255, id, attempts, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
 			CASE WHEN reaped THEN lease_until ELSE statement_timestamp() END,
 			CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', statement_timestamp()) END,
-			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+pushes.UnlessErased(`error`, `recipient`)+`, campaign_id, send_at
+			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+pushes.UnlessErased(`error`, `recipient`)+`, campaign_id, send_at, nullif(segments, 0)
 		FROM ended
 	){events}
 	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+pushes.DeferredEvent+` ELSE 'push.' || status END`,
 	"", pushes.CountEnded(`(
 		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, level AS of_level, `+pushes.CountedCampaign+` AS of_campaign, send_at AS of_send_at,
-			status AS of_status, statement_timestamp() AS of_end, started_at, lease_until, handed_us, outcome, reaped FROM ended
+			status AS of_status, statement_timestamp() AS of_end, counted AS of_segments, started_at, lease_until, handed_us, outcome, reaped FROM ended
 	) e`, `CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', of_end) WHEN reaped THEN lease_until ELSE of_end END`))
 
 // Finish ends an attempt, in one transaction with concurrent finishes. It reports whether another push of the recipient
@@ -130,13 +131,14 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 			again = append(again, i)
 		}
 	}
-	delivered := `false`
+	delivered, segments := `false`, `0`
 	if len(again) > 0 {
 		tables, err := s.attemptTables(ctx, c, finishes, again)
 		if err != nil {
 			return err
 		}
 		delivered = pg.In(s.db.Joining(deliveredSQL("$13")), "{sends}", tables...)
+		segments = pg.In(s.db.Joining(deliveredSegmentsSQL("$13")), "{sends}", tables...)
 	}
 	ended := map[uuid.UUID]bool{}
 	for _, part := range [][]int{ends, waits} {
@@ -145,7 +147,7 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 			for n, at := range at {
 				order[n] = part[at]
 			}
-			rows, _ := c.Query(ctx, pg.In(pg.In(s.db.Joining(finishSQL), "{pushes}", table), "{delivered}", delivered), finishArgs(finishes, order)...)
+			rows, _ := c.Query(ctx, pg.In(pg.In(pg.In(s.db.Joining(finishSQL), "{pushes}", table), "{delivered}", delivered), "{segments}", segments), finishArgs(finishes, order)...)
 			failpoint.Hit(failpoint.FinishWriting)
 			var (
 				id      uuid.UUID
@@ -190,6 +192,7 @@ func finishArgs(finishes []booking.Finish, order []int) []any {
 		reaped                                          []bool
 		delays, handed, keys                            []int64
 		sendAt                                          []time.Time
+		segments                                        []int32
 	)
 	for _, i := range order {
 		f := finishes[i]
@@ -202,7 +205,7 @@ func finishArgs(finishes []booking.Finish, order []int) []any {
 		delays = append(delays, f.Resolution.Delay.Microseconds())
 		reasons = append(reasons, f.Resolution.Reason)
 		handed = append(handed, f.Handed.Microseconds())
-		keys, sendAt = append(keys, f.RecipientKey), append(sendAt, f.SendAt)
+		keys, sendAt, segments = append(keys, f.RecipientKey), append(sendAt, f.SendAt), append(segments, int32(f.Segments))
 	}
-	return []any{ids, tokens, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed, keys, sendAt, pg.ShardsOf(keys...)}
+	return []any{ids, tokens, outcomes, messageIDs, errors, reaped, statuses, delays, reasons, handed, keys, sendAt, pg.ShardsOf(keys...), segments}
 }

@@ -19,6 +19,11 @@ func deliveredSQL(shards string) string {
 	return `EXISTS (SELECT FROM {sends} s WHERE s.shard = ANY (` + shards + `::smallint[]) AND s.push_id = n.id AND s.outcome = 'delivered')`
 }
 
+// deliveredSegmentsSQL returns an expression for the segments of the text of push n that was delivered.
+func deliveredSegmentsSQL(shards string) string {
+	return `(SELECT max(s.segments) FROM {sends} s WHERE s.shard = ANY (` + shards + `::smallint[]) AND s.push_id = n.id AND s.outcome = 'delivered')`
+}
+
 // lateSQL records that attempts which were reaped as lost were delivered after all, and marks their hours for another
 // audit. It is not part of finishSQL, because that may have waited for the statement that reaped them, and then does not
 // see the rows that it wrote.
@@ -27,8 +32,8 @@ var lateSQL = `
 		UPDATE {sends} s SET
 			handed_at = CASE WHEN n.handed_us > 0 THEN least(s.started_at + n.handed_us * interval '1 microsecond', statement_timestamp()) END,
 			outcome = 'delivered', provider_message_id = CASE WHEN s.recipient = '' THEN '' ELSE n.provider_message_id END,
-			error = ` + pushes.UnlessErased(`n.error`, `s.recipient`) + `
-		FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (id, attempt, provider_message_id, error, handed_us)
+			error = ` + pushes.UnlessErased(`n.error`, `s.recipient`) + `, segments = nullif(n.segments, 0)
+		FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[], $7::int[]) AS n (id, attempt, provider_message_id, error, handed_us, segments)
 		WHERE s.shard = ANY ($6::smallint[]) AND s.push_id = n.id AND s.attempt = n.attempt
 		RETURNING s.started_at
 	)
@@ -44,17 +49,18 @@ var settleSQL = `
 		DELETE FROM live l USING unnest($1::uuid[], $2::bigint[]) AS n (id, recipient_key)
 		WHERE l.shard = ANY ($3::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.push_id = n.id AND l.token IS NULL
 			AND ` + deliveredSQL("$3") + `
-		RETURNING l.push_id, l.send_at, l.recipient_key
+		RETURNING l.push_id, l.send_at, l.recipient_key, coalesce(` + deliveredSegmentsSQL("$3") + `, 0) AS segments
 	)
-	SELECT push_id, send_at, recipient_key FROM taken`
+	SELECT push_id, send_at, recipient_key, segments FROM taken`
 
-var settledSQL = pushes.WithEvents(`
+var settledSQL = pushes.WithEventsAndCounts(`
 	WITH ended AS (
 		UPDATE {pushes} p SET status = 'sent', plan = plan + 1, last_error = '', updated_at = statement_timestamp()
-		WHERE p.shard = ANY ($2::smallint[]) AND id = ANY ($1::uuid[])
-		RETURNING id{whole}
+		FROM unnest($1::uuid[], $3::int[]) AS n (id, segments)
+		WHERE p.shard = ANY ($2::smallint[]) AND p.id = n.id
+		RETURNING p.id{whole}
 	){events}
-	SELECT`, `ended`, pushes.StatusEvent(push.Sent))
+	SELECT`, `ended`, pushes.StatusEvent(push.Sent), pushes.SentColumns(`n.segments`), pushes.CountEnded(`ended`, `of_end`))
 
 // settle records attempts that were delivered after all, in one transaction with the end of their pushes. Then it checks
 // again the pushes that a concurrent finish may have decided otherwise.
@@ -106,23 +112,30 @@ func (s *Store) endDelivered(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, fi
 		ids, keys = append(ids, finishes[i].Push), append(keys, finishes[i].RecipientKey)
 	}
 	rows, _ := tx.Query(ctx, pg.In(s.db.Joining(settleSQL), "{sends}", tables...), ids, keys, pg.ShardsOf(keys...))
-	taken, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l pushes.LiveRow, err error) {
-		err = row.Scan(&l.ID, &l.SendAt, &l.Key)
+	taken, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l settled, err error) {
+		err = row.Scan(&l.ID, &l.SendAt, &l.Key, &l.segments)
 		return l, err
 	})
 	if err != nil {
 		return err
 	}
-	for table, at := range pg.ByTable(taken, func(l pushes.LiveRow) string { return s.db.Layouts.Pushes().At(l.SendAt) }) {
+	for table, at := range pg.ByTable(taken, func(l settled) string { return s.db.Layouts.Pushes().At(l.SendAt) }) {
 		ids, keys = nil, nil
-		for _, i := range at {
-			ids, keys = append(ids, taken[i].ID), append(keys, taken[i].Key)
+		segments := make([]int32, len(at))
+		for n, i := range at {
+			ids, keys, segments[n] = append(ids, taken[i].ID), append(keys, taken[i].Key), taken[i].segments
 		}
-		if _, err := tx.Exec(ctx, pg.In(s.db.Joining(settledSQL), "{pushes}", table), ids, pg.ShardsOf(keys...)); err != nil {
+		if _, err := tx.Exec(ctx, pg.In(s.db.Joining(settledSQL), "{pushes}", table), ids, pg.ShardsOf(keys...), segments); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// settled is a push that one of its attempts has delivered, and the segments of its text.
+type settled struct {
+	pushes.LiveRow
+	segments int32
 }
 
 func lateArgs(finishes []booking.Finish, order []int) []any {
@@ -131,12 +144,13 @@ func lateArgs(finishes []booking.Finish, order []int) []any {
 		attempts           []int32
 		messageIDs, errors []string
 		handed, keys       []int64
+		segments           []int32
 	)
 	for _, i := range order {
 		f := finishes[i]
 		ids, attempts = append(ids, f.Push), append(attempts, int32(f.Number))
 		messageIDs, errors = append(messageIDs, f.ProviderMessageID), append(errors, f.Error)
-		handed, keys = append(handed, f.Handed.Microseconds()), append(keys, f.RecipientKey)
+		handed, keys, segments = append(handed, f.Handed.Microseconds()), append(keys, f.RecipientKey), append(segments, int32(f.Segments))
 	}
-	return []any{ids, attempts, messageIDs, errors, handed, pg.ShardsOf(keys...)}
+	return []any{ids, attempts, messageIDs, errors, handed, pg.ShardsOf(keys...), segments}
 }

@@ -104,6 +104,7 @@ type campaignEvent struct {
 	Status    broadcast.Status `json:"status"`
 	Percent   int              `json:"percent"` // of the recipients, those that have ended
 	Progress  progressEvent    `json:"progress"`
+	Segments  int64            `json:"segments"` // of the text messages that were sent
 	StartedAt string           `json:"started_at"`
 }
 
@@ -130,6 +131,7 @@ func queueCampaignEvent(b *pgx.Batch, p *broadcast.Campaign, event webhook.Event
 		Progress: progressEvent{
 			is.Audience, is.Pending, is.Scheduled, is.Refused, is.OptedOut, is.Invalid, is.Sent, is.Failed, is.Expired, is.Canceled, is.Deferred,
 		},
+		Segments: p.Segments,
 	})
 	b.Queue(campaignEventSQL, p.Tenant, string(event), data)
 }

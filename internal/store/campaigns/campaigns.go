@@ -35,7 +35,7 @@ func New(db *pg.DB, pushes *pushes.Store) *Store {
 
 const campaignColumns = `p.id, p.tenant_id, p.name, p.channel, p.category, p.send_at, p.local_time, p.time_zone, p.spread_s, p.on_conflict, p.latest, p.expires_after_ms,
 	p.message, p.metadata, p.status, p.audience_id, p.audience, p.created_at, p.updated_at, p.started_at, p.ended_at,
-	p.booked, p.deferred, p.refused, p.opted_out, p.invalid, p.dropped, p.sent, p.failed, p.expired, p.withdrawn`
+	p.booked, p.deferred, p.refused, p.opted_out, p.invalid, p.dropped, p.sent, p.failed, p.expired, p.withdrawn, p.segments`
 
 func collectCampaign(row pgx.CollectableRow) (broadcast.Campaign, error) { return scanCampaign(row) }
 
@@ -46,18 +46,21 @@ func scanCampaign(row pgx.CollectableRow, more ...any) (p broadcast.Campaign, er
 		spread, expires int64
 		is              = &p.Progress
 
-		sent, failed, expired, withdrawn *int64 // nil: the campaign has not ended
+		sent, failed, expired, withdrawn, segments *int64 // nil: the campaign has not ended
 	)
 	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Channel, &p.Category, (*zeronull.Timestamptz)(&p.SendAt),
 		(*zeronull.Timestamp)(&p.LocalTime), &p.TimeZone, &spread, &p.OnConflict, (*zeronull.Timestamptz)(&p.Latest), &expires,
 		(*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*string)(&p.Status), (*zeronull.UUID)(&p.Audience), &p.Size, &p.CreatedAt, &p.UpdatedAt,
 		(*zeronull.Timestamptz)(&p.StartedAt), (*zeronull.Timestamptz)(&p.EndedAt),
-		&is.Scheduled, &is.Deferred, &is.Refused, &is.OptedOut, &is.Invalid, &is.Canceled, &sent, &failed, &expired, &withdrawn}, more...)...)
+		&is.Scheduled, &is.Deferred, &is.Refused, &is.OptedOut, &is.Invalid, &is.Canceled, &sent, &failed, &expired, &withdrawn, &segments}, more...)...)
 	p.Spread, p.ExpiresAfter = time.Duration(spread)*time.Second, time.Duration(expires)*time.Millisecond
 	is.Audience = p.Size
 	is.Pending = p.Size - is.Scheduled - is.Refused - is.OptedOut - is.Invalid - is.Canceled
 	if sent != nil {
 		is.Scheduled, is.Sent, is.Failed, is.Expired, is.Canceled = 0, *sent, *failed, *expired, is.Canceled+*withdrawn
+		if segments != nil {
+			p.Segments = *segments
+		}
 	}
 	return p, err
 }

@@ -24,6 +24,7 @@ func (s *Store) fillEnds(ctx context.Context, c pg.Batcher, p *broadcast.Campaig
 	is := &p.Progress
 	is.Scheduled -= n.Sent + n.Failed + n.Expired + n.Canceled
 	is.Sent, is.Failed, is.Expired, is.Canceled = n.Sent, n.Failed, n.Expired, is.Canceled+n.Canceled
+	p.Segments = n.Segments
 	if p.Begun = n.Sent+n.Failed+n.Expired > 0; p.Begun {
 		return nil
 	}

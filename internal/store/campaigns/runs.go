@@ -149,8 +149,8 @@ func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status broadca
 				status = broadcast.Canceled
 			}
 			p.Status = status
-			b.Queue(`UPDATE campaigns SET status = $2, ended_at = clock_timestamp(), worker = NULL, lease_until = NULL, sent = $3, failed = $4, expired = $5, withdrawn = $6 WHERE id = $1`,
-				id, string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired)
+			b.Queue(`UPDATE campaigns SET status = $2, ended_at = clock_timestamp(), worker = NULL, lease_until = NULL, sent = $3, failed = $4, expired = $5, withdrawn = $6, segments = $7 WHERE id = $1`,
+				id, string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired, p.Segments)
 			is.Scheduled, is.Canceled = 0, dropped+booked-is.Sent-is.Failed-is.Expired
 			if status == broadcast.Finished {
 				queueCampaignEvent(b, &p.Campaign, webhook.EventCampaignFinished, 100)

@@ -169,7 +169,7 @@ func collectPushes(ctx context.Context, c pg.Batcher, b *pgx.Batch) (pushes []at
 }
 
 // sendsSQL reads the ended attempts of a push.
-const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM {sends} s
+const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_message_id, error, coalesce(segments, 0) FROM {sends} s
 	WHERE s.shard = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
 
 func (s *Store) readPush(ctx context.Context, c pg.Batcher, tenant, id uuid.UUID) (push.Push, error) {

@@ -3,6 +3,7 @@ package pushes
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +21,14 @@ import (
 // for another. Pushes that end are counted by the statement that ends them (see [WithEvents]); bookings and moves are counted
 // here.
 
-// endedColumns lists the columns that a statement that ends pushes p returns for [CountEnded].
+// endedColumns lists the columns that a statement that ends pushes p returns for [CountEnded]. No text message was sent.
 const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category, p.level AS of_level,
-	` + CountedCampaign + ` AS of_campaign, p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
+	` + CountedCampaign + ` AS of_campaign, p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end, 0 AS of_segments`
+
+// SentColumns lists the same columns for pushes that were sent, with an expression for the segments of their texts.
+func SentColumns(segments string) string {
+	return strings.Replace(endedColumns, `0 AS of_segments`, `coalesce(`+segments+`, 0) AS of_segments`, 1)
+}
 
 // CountedCampaign is an expression for the campaign that counts a push. A retry counts for none: the outcome of the first
 // push is the recipient's outcome in the campaign.
@@ -39,8 +45,9 @@ func LateBucket(interval string) string {
 // the provider received a sent push.
 func CountEnded(source, handed string) string {
 	return `, counted AS (
-		INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, level, campaign_id, n, late)
+		INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, level, campaign_id, n, segments, late)
 		SELECT of_tenant, min(of_key & 255), of_status, ` + pg.HourOf(`of_end`) + `, ` + pg.HourOf(`of_send_at`) + `, of_channel, of_category, of_level, of_campaign, count(*),
+			coalesce(sum(of_segments) FILTER (WHERE of_status = 'sent'), 0),
 			array_agg(` + LateBucket(`(`+handed+`) - of_send_at`) + `) FILTER (WHERE of_status = 'sent')
 		FROM ` + source + ` WHERE of_status <> 'scheduled'
 		GROUP BY 1, 3, 4, 5, 6, 7, 8, 9

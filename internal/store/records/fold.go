@@ -93,14 +93,14 @@ type deltaRow struct {
 	sendHour                      zeronull.Timestamptz
 	campaign                      zeronull.UUID
 	level                         int16
-	n, deferred                   int64
+	n, deferred, segments         int64
 	late                          []int16
 }
 
-const deltaColumns = `tenant_id, what, hour, send_hour, channel, category, level, campaign_id, rule, n, deferred, late`
+const deltaColumns = `tenant_id, what, hour, send_hour, channel, category, level, campaign_id, rule, n, deferred, segments, late`
 
 func (d *deltaRow) fields() []any {
-	return []any{&d.tenant, &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.level, &d.campaign, &d.rule, &d.n, &d.deferred, &d.late}
+	return []any{&d.tenant, &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.level, &d.campaign, &d.rule, &d.n, &d.deferred, &d.segments, &d.late}
 }
 
 // take deletes a portion of the stat deltas and adds them to the fold. It returns their number.
@@ -177,6 +177,7 @@ func (d *deltaRow) addTo(s *stats.Group) {
 		s.Refused += d.n
 	case string(push.Sent):
 		s.Sent += d.n
+		s.Segments += d.segments
 		for _, bucket := range d.late {
 			s.Late[bucket]++
 		}

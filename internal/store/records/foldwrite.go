@@ -70,24 +70,26 @@ func (f *fold) writeStats(ctx context.Context, tx pgx.Tx, keys []statKey) error 
 	var (
 		accepted, deferred, refused, sent = make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 		failed, expired, canceled         = make([]int64, n), make([]int64, n), make([]int64, n)
+		segments                          = make([]int64, n)
 		late                              = make([][]byte, n)
 	)
 	for i, k := range keys {
 		s := f.stats[k]
 		accepted[i], deferred[i], refused[i], sent[i], failed[i], expired[i], canceled[i] = s.Accepted, s.Deferred, s.Refused, s.Sent, s.Failed, s.Expired, s.Canceled
+		segments[i] = s.Segments
 		if s.Sent > 0 {
 			late[i] = s.Late.Bytes()
 		}
 	}
 	_, err := tx.Exec(ctx, `
-		INSERT INTO stats AS s (tenant_id, step, of, at, key, accepted, deferred, refused, sent, failed, expired, canceled, late)
+		INSERT INTO stats AS s (tenant_id, step, of, at, key, accepted, deferred, refused, sent, failed, expired, canceled, segments, late)
 		SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::timestamptz[], $5::text[],
-			$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bytea[])
+			$6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bytea[])
 		ON CONFLICT (tenant_id, step, of, at, key) DO UPDATE SET
 			accepted = s.accepted + excluded.accepted, deferred = s.deferred + excluded.deferred, refused = s.refused + excluded.refused,
 			sent = s.sent + excluded.sent, failed = s.failed + excluded.failed, expired = s.expired + excluded.expired, canceled = s.canceled + excluded.canceled,
-			late = coalesce(excluded.late, s.late)`,
-		append(keyArgs(keys), accepted, deferred, refused, sent, failed, expired, canceled, late)...)
+			segments = s.segments + excluded.segments, late = coalesce(excluded.late, s.late)`,
+		append(keyArgs(keys), accepted, deferred, refused, sent, failed, expired, canceled, segments, late)...)
 	return err
 }
 

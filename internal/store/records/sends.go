@@ -119,7 +119,7 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 	), last AS (
 		SELECT (SELECT count(*) FROM scanned) AS n, started_at, push_id FROM scanned ORDER BY started_at DESC, push_id DESC LIMIT 1
 	)
-	SELECT last.*, s.push_id, s.attempt, s.recipient, s.channel, s.category, s.campaign_id, s.send_at, s.started_at, s.ended_at, s.outcome, s.provider_message_id, s.error
+	SELECT last.*, s.push_id, s.attempt, s.recipient, s.channel, s.category, s.campaign_id, s.send_at, s.started_at, s.ended_at, s.outcome, s.provider_message_id, s.error, coalesce(s.segments, 0)
 	FROM last LEFT JOIN LATERAL (SELECT * FROM scanned WHERE fits ORDER BY started_at, push_id LIMIT %d) s ON true
 	ORDER BY s.started_at, s.push_id`, strings.Join(fits, ` AND `), table, strings.Join(bounds, ` AND `), scan, r.limit+1-len(r.page.Sends)), args, filtered
 }
@@ -138,7 +138,7 @@ func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last record.SendPositio
 		}
 		var one record.Send
 		err := rows.Scan(append(position, &one.Push, &one.Attempt, &one.Recipient, &one.Channel, &one.Category, (*zeronull.UUID)(&one.Campaign),
-			(*zeronull.Timestamptz)(&one.SendAt), &one.StartedAt, (*zeronull.Timestamptz)(&one.EndedAt), (*zeronull.Text)(&one.Outcome), &one.ProviderMessageID, &one.Error)...)
+			(*zeronull.Timestamptz)(&one.SendAt), &one.StartedAt, (*zeronull.Timestamptz)(&one.EndedAt), (*zeronull.Text)(&one.Outcome), &one.ProviderMessageID, &one.Error, &one.Segments)...)
 		if err != nil {
 			return 0, last, err
 		}

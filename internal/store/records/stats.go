@@ -32,16 +32,16 @@ const maxStatRows = 100_000
 // statsSQL reads statistics of some steps and times, the stat deltas that are not folded yet, and the time, in one
 // snapshot.
 const statsSQL = `
-	(SELECT '' AS what, s.at, s.key, s.accepted, s.deferred, s.refused, s.sent, s.failed, s.expired, s.canceled, s.late, NULL::smallint[] AS buckets
+	(SELECT '' AS what, s.at, s.key, s.accepted, s.deferred, s.refused, s.sent, s.failed, s.expired, s.canceled, s.segments, s.late, NULL::smallint[] AS buckets
 	FROM unnest($3::text[], $4::timestamptz[], $5::timestamptz[]) AS r (step, since, until)
 	JOIN stats s ON s.tenant_id = $1 AND s.step = r.step AND s.of = $2 AND s.at >= r.since AND s.at < r.until
 	LIMIT $8)
 	UNION ALL
-	(SELECT what, hour, {key}, n, deferred, 0, 0, 0, 0, 0, NULL, late FROM stat_deltas
+	(SELECT what, hour, {key}, n, deferred, 0, 0, 0, 0, 0, segments, NULL, late FROM stat_deltas
 	WHERE tenant_id = $1 AND hour >= $6 AND hour < $7 AND what <> 'moved' AND (what = 'rule') = ($2 = 'rule')
 	LIMIT $8)
 	UNION ALL
-	SELECT 'now', statement_timestamp(), '', 0, 0, 0, 0, 0, 0, 0, NULL, NULL`
+	SELECT 'now', statement_timestamp(), '', 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL`
 
 // deltaKeys maps a group of statistics to its key in stat_deltas.
 var deltaKeys = map[string]string{
@@ -68,7 +68,7 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (rep
 			buckets   []int16
 			n         int
 		)
-		_, err := pgx.ForEachRow(rows, []any{&what, &at, &key, &of.Accepted, &of.Deferred, &of.Refused, &of.Sent, &of.Failed, &of.Expired, &of.Canceled, &late, &buckets}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&what, &at, &key, &of.Accepted, &of.Deferred, &of.Refused, &of.Sent, &of.Failed, &of.Expired, &of.Canceled, &of.Segments, &late, &buckets}, func() error {
 			if what == "now" {
 				report.AsOf = at.UTC()
 				return nil
@@ -87,7 +87,7 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q stats.Query) (rep
 				groups[k] = g
 			}
 			if what != "" {
-				(&deltaRow{what: what, n: of.Accepted, deferred: of.Deferred, late: buckets}).addTo(g)
+				(&deltaRow{what: what, n: of.Accepted, deferred: of.Deferred, segments: of.Segments, late: buckets}).addTo(g)
 				return nil
 			}
 			addStat(g, &of)
@@ -107,6 +107,7 @@ func addStat(to, s *stats.Group) {
 	to.Deferred += s.Deferred
 	to.Refused += s.Refused
 	to.Sent += s.Sent
+	to.Segments += s.Segments
 	to.Failed += s.Failed
 	to.Expired += s.Expired
 	to.Canceled += s.Canceled

@@ -93,16 +93,16 @@ func collectAhead(rows pgx.Rows, split bool) (counts []stats.AheadCount, err err
 func CampaignStat(ctx context.Context, c pg.Batcher, tenant, campaign uuid.UUID) (s stats.Group, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`
-		SELECT sum(accepted)::bigint, sum(deferred)::bigint, sum(refused)::bigint, sum(sent)::bigint, sum(failed)::bigint, sum(expired)::bigint, sum(canceled)::bigint FROM (
-			SELECT accepted, deferred, refused, sent, failed, expired, canceled FROM stats
+		SELECT sum(accepted)::bigint, sum(deferred)::bigint, sum(refused)::bigint, sum(sent)::bigint, sum(failed)::bigint, sum(expired)::bigint, sum(canceled)::bigint, sum(segments)::bigint FROM (
+			SELECT accepted, deferred, refused, sent, failed, expired, canceled, segments FROM stats
 			WHERE tenant_id = $1 AND step = '`+StepEver+`' AND of = '`+string(stats.ByCampaign)+`' AND at = 'epoch' AND key = $2::uuid::text
 			UNION ALL
 			SELECT sum(n) FILTER (WHERE what = 'accepted'), sum(deferred), sum(n) FILTER (WHERE what = 'refused'), sum(n) FILTER (WHERE what = 'sent'),
-				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled')
+				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled'), sum(segments)
 			FROM stat_deltas WHERE tenant_id = $1 AND campaign_id = $2
 		) all_time`, tenant, campaign).QueryRow(func(row pgx.Row) error {
 		return row.Scan((*zeronull.Int8)(&s.Accepted), (*zeronull.Int8)(&s.Deferred), (*zeronull.Int8)(&s.Refused), (*zeronull.Int8)(&s.Sent),
-			(*zeronull.Int8)(&s.Failed), (*zeronull.Int8)(&s.Expired), (*zeronull.Int8)(&s.Canceled))
+			(*zeronull.Int8)(&s.Failed), (*zeronull.Int8)(&s.Expired), (*zeronull.Int8)(&s.Canceled), (*zeronull.Int8)(&s.Segments))
 	})
 	return s, c.SendBatch(ctx, b).Close()
 }
