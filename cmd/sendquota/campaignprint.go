@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -76,6 +77,9 @@ func printSimulation(w io.Writer, s client.Simulation, asJSON bool) error {
 		{"opted out", s.OptedOut, "they do not want it"},
 		{"invalid", s.Invalid, "their lines make no message"},
 	})
+	if s.Segments.Total > 0 {
+		fmt.Fprintf(w, "segments: %d%s\n", s.Segments.Total, bySegments(s.Segments.ByCount))
+	}
 	if len(s.ByRule) > 0 {
 		fmt.Fprintln(w, "in the way, by rule:")
 		for _, rule := range slices.Sorted(maps.Keys(s.ByRule)) {
@@ -95,6 +99,15 @@ func printSimulation(w io.Writer, s client.Simulation, asJSON bool) error {
 		}
 	}
 	return err
+}
+
+// bySegments lists the numbers of recipients by the segments of their texts, after a colon.
+func bySegments(counts map[string]int64) string {
+	var all []string
+	for _, segments := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }) {
+		all = append(all, fmt.Sprintf("%d texts of %s", counts[segments], segments))
+	}
+	return ": " + strings.Join(all, ", ")
 }
 
 // delays lists the numbers of deferred recipients by how long they are deferred, after a colon.

@@ -18,6 +18,9 @@ type messageForm struct {
 	More    string // the other members, as JSON
 }
 
+// Texts reports whether the channel sends text messages.
+func (f messageForm) Texts() bool { return string(f.Channel.Type) == "sms" }
+
 // messageField is a text of the message.
 type messageField struct {
 	Name, Label, Hint string

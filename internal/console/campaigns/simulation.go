@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,6 +102,19 @@ func simulateDraft(p *frame.Page, v *draftView) error {
 	form.Histogram = histogram("Delays", delayBars(s.Delays))
 	v.Form = &form
 	return showDraft(p, "simulation", v)
+}
+
+// segmentCount counts the recipients whose texts have a number of segments.
+type segmentCount struct{ Segments, Recipients int64 }
+
+// SegmentCounts lists the recipients by the segments of their texts, the fewest first.
+func (s *simulationForm) SegmentCounts() (all []segmentCount) {
+	for segments, recipients := range s.Segments.ByCount {
+		n, _ := strconv.ParseInt(segments, 10, 64) // the API writes numbers
+		all = append(all, segmentCount{n, recipients})
+	}
+	slices.SortFunc(all, func(a, b segmentCount) int { return cmp.Compare(a.Segments, b.Segments) })
+	return all
 }
 
 // delayBars are the spans of a simulation in words, with their recipients.
