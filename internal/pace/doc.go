@@ -8,6 +8,11 @@
 // The other half is for workers that it does not know of. The shares take turns, by Redis' clock as each worker
 // remembers it.
 //
+// An attempt may take several slots, such as a text of several segments. The worker takes as many as it expects at once, as
+// one longer slot. If the attempt turns out to be larger, it charges the others: they are taken behind all slots that
+// workers have taken by then. Slots that cannot be charged, because Redis does not answer, are charged with the worker's
+// next slot, or left out of its share.
+//
 // # Switching between slots and shares
 //
 // The provider must not get both, the slots and the shares. No worker knows what the others have found out, so time
