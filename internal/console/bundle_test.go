@@ -2,6 +2,7 @@ package console
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"html"
 	"io"
 	"log/slog"
@@ -33,6 +34,7 @@ import (
 	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -110,6 +112,13 @@ var rules = quota.Policy{
 	{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
+// textSize returns the sizes of texts on the channel sms.
+func textSize(channel string, message json.RawMessage) (sms.Size, bool) {
+	var m struct{ Body string }
+	_ = json.Unmarshal(message, &m)
+	return sms.Measure(m.Body), channel == "sms"
+}
+
 func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: url, store: st, cookies: map[string]string{}}
@@ -122,9 +131,9 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 	}
 	b.pushes = schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{Timeout: longest}), noQueue{}, noMetrics{}, time.Now, schedule.Config{
 		Policy: rules, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
-		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: schedule.NewRefusals(b.store, log),
+		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: schedule.NewRefusals(b.store, log), TextSize: textSize,
 	})
-	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
+	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour, TextSize: textSize})
 	api := httpapi.New(b.pushes, b.store, httpapi.Config{
 		RequestTimeout: longest, Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: records.Audits{Checks: []records.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
