@@ -65,7 +65,7 @@ var allMutants = []mutant{{
 	program: "api",
 	breaks:  "a booking does not look whether the policy that the process knows is still in force",
 	mutations: []mutation{
-		{"internal/store/terms/terms.go", "found.Version != used.Version || found.Described", "found.Version < used.Version || found.Described"},
+		{"internal/store/terms/terms.go", "found.Version != used.Version || found.Paused", "found.Version < used.Version || found.Paused"},
 	},
 	story:    changedPolicy,
 	evidence: []string{"terms"},

@@ -52,6 +52,7 @@ func served(t *testing.T) (metrics []string) {
 		QueueSizes: func() (map[string]int, error) { return map[string]int{"pending": 0}, nil },
 		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
 		Campaigns:  func(context.Context) (map[string]int, error) { return map[string]int{"running": 0}, nil },
+		Pauses:     func(context.Context) (map[string]int, error) { return map[string]int{"all": 0}, nil },
 		Rates: func(_ context.Context, each func(string, int, int, int)) error {
 			each("sms", 0, 0, 0)
 			return nil

@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- The whole schema, by subject: tenants and their keys, users and sessions; recipients and policies; pushes, the pushes
--- that wait, and attempts; webhooks; campaigns; schedules; bulk changes; statistics; workers; audits and the audit log; at the end
+-- that wait, and attempts; pauses; webhooks; campaigns; schedules; bulk changes; statistics; workers; audits and the audit log; at the end
 -- the functions that make partitions and events.
 --
 -- All times are UTC. A *shard* is recipient_key & 255: all rows of one recipient have the same shard. Each row has it, so that the
@@ -18,6 +18,7 @@ CREATE TABLE tenants (
     recipients_cap int CHECK (recipients_cap >= 0),   -- recipients a day; 0 and null as above
     audience_cap   bigint CHECK (audience_cap >= 0),  -- bytes of audiences; 0 and null as above
     policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had its own
+    pauses_version bigint NOT NULL DEFAULT 0,         -- grows with every change of its pauses; 0: it never had one
     described      bool NOT NULL DEFAULT false,       -- it has, or had, rows in recipients; otherwise no statement reads that table for it
     deleting_at    timestamptz                        -- the begin of its deletion: nothing is accepted or sent for it any more
 );
@@ -27,6 +28,7 @@ CREATE TABLE tenants (
 CREATE TABLE installation (
     id      uuid NOT NULL DEFAULT gen_random_uuid(),
     secret  bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
+    pauses_version bigint NOT NULL DEFAULT 0,         -- of the operator's pauses of all tenants; as in tenants
     one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row)
 );
 INSERT INTO installation DEFAULT VALUES;
@@ -209,7 +211,7 @@ CREATE TABLE pushes (
     attempted_at       timestamptz,                   -- when the first attempt began; null: none has ended
     possibly_delivered bool NOT NULL DEFAULT false,
     last_error         text NOT NULL DEFAULT '',
-    held_by            text NOT NULL DEFAULT '',      -- the last reason why it was not sent when it was due: a rule, quiet hours, or 'pause:campaign'
+    held_by            text NOT NULL DEFAULT '',      -- the last reason why it was not sent when it was due: a rule, quiet hours, or 'pause:' and a scope
     held_since         timestamptz,                   -- null: it was not held
     held_until         timestamptz,                   -- an estimate while it waits
 
@@ -245,7 +247,7 @@ CREATE INDEX pushes_bookings ON pushes (recipient_key, freed, send_at);
 CREATE TABLE live (
     recipient_key bigint NOT NULL,
     send_at       timestamptz NOT NULL,
-    next_at       timestamptz NOT NULL,               -- when to try next; under way: when the attempt counts as lost; infinity: its campaign is paused
+    next_at       timestamptz NOT NULL,               -- when to try next; under way: when the attempt counts as lost; infinity: it is parked
     expires_at    timestamptz NOT NULL,
     started_at    timestamptz,                        -- of the attempt under way
     plan          bigint NOT NULL,                    -- as in pushes
@@ -259,6 +261,7 @@ CREATE TABLE live (
     tenant_id     uuid NOT NULL,
     token         uuid,                               -- names the attempt under way
     campaign_id   uuid,
+    pause_id      uuid,                               -- the pause that parked it; null: none did. Without one, its campaign has parked it
     channel       text NOT NULL,
     PRIMARY KEY (recipient_key, send_at, push_id, shard),
     CONSTRAINT live_shard CHECK (shard = recipient_key & 255),
@@ -276,6 +279,9 @@ CREATE INDEX live_list ON live (tenant_id, (send_at AT TIME ZONE 'UTC'), (uuid_s
 CREATE INDEX live_campaign ON live (campaign_id, next_at) WHERE campaign_id IS NOT NULL;
 -- A tenant's pushes that a rule put off: another policy, or other limits of the recipient, may permit them. There are few.
 CREATE INDEX live_put_off ON live (tenant_id, recipient_key) WHERE put_off_at IS NOT NULL;
+-- The pushes that pauses have parked: to continue with them, and to end them when they expire.
+CREATE INDEX live_paused ON live (pause_id) WHERE pause_id IS NOT NULL;
+CREATE INDEX live_paused_expiry ON live (expires_at) WHERE pause_id IS NOT NULL;
 
 -- Every attempt that has ended, in partitions of a day of its begin.
 CREATE TABLE sends (
@@ -321,6 +327,29 @@ CREATE TABLE idempotency (
 ) PARTITION BY RANGE (created_at);
 -- The rows of a key. The lock of the key ensures that there is one for each push: a unique index would need created_at.
 CREATE INDEX idempotency_key ON idempotency (idempotency_id);
+
+
+-- Pauses --------------------------------------------------------------------------------------------------------------------------
+
+-- What must not be sent for a while. A claim parks the due pushes that a pause covers. After the end of a pause, workers make its pushes
+-- due again, and then remove the row.
+CREATE TABLE pauses (
+    id         uuid PRIMARY KEY,
+    tenant_id  uuid REFERENCES tenants,               -- null: the operator's, for all tenants
+    scope      text NOT NULL CHECK (scope IN ('all', 'channel', 'category', 'campaign')),
+    name       text NOT NULL DEFAULT '' CHECK ((name = '') = (scope = 'all')),
+    reason     text NOT NULL DEFAULT '',
+    until      timestamptz,                           -- null: until somebody ends it
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at   timestamptz                            -- null: it is in force, unless until has passed
+);
+-- A tenant's pauses that have not ended: one of each scope and name.
+CREATE UNIQUE INDEX pauses_scope ON pauses (coalesce(tenant_id, '00000000-0000-0000-0000-000000000000'), scope, name) WHERE ended_at IS NULL;
+-- Pauses to end, and pauses with pushes to continue with.
+CREATE INDEX pauses_until ON pauses (until) WHERE ended_at IS NULL AND until IS NOT NULL;
+CREATE INDEX pauses_ended ON pauses (ended_at) WHERE ended_at IS NOT NULL;
+-- Of one tenant, ended or not: for its deletion.
+CREATE INDEX pauses_tenant ON pauses (tenant_id, created_at, id);
 
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------------------
@@ -855,5 +884,5 @@ AS $$ SELECT json_build_object('type', event, 'timestamp', utc(p.updated_at), 'd
 DROP FUNCTION push_event(text, pushes), utc(timestamptz), make_partitions(text, timestamptz, timestamptz), share_privileges(text, text);
 DROP TABLE partitioning, audit_log, audit_findings, audits, audited, audit_pass, unhealthy_channels, channel_outcomes, channel_views, lanes, recounts, ahead, stats, stat_deltas,
     bulk_change_pushes, bulk_changes, schedule_runs, schedules, campaign_uploads, campaign_recipients, campaigns, webhook_deliveries, webhooks,
-    idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
+    pauses, idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
 DROP FUNCTION address_list(jsonb);

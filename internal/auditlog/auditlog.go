@@ -73,6 +73,10 @@ const (
 	BulkCreate Action = "bulk_change.create"
 	BulkCancel Action = "bulk_change.cancel"
 
+	PauseCreate Action = "pause.create"
+	PauseChange Action = "pause.change" // it ends later
+	PauseEnd    Action = "pause.end"    // by a request, or by its time
+
 	TenantCap    Action = "tenant.cap"
 	TenantRename Action = "tenant.rename"
 )
@@ -87,6 +91,7 @@ var Actions = []Action{
 	RecipientPut, RecipientImport, RecipientErase,
 	PushCancel, PushMove, PushRetry,
 	BulkCreate, BulkCancel,
+	PauseCreate, PauseChange, PauseEnd,
 	TenantCap, TenantRename,
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -41,7 +42,7 @@ const (
 	Unwanted                     // the recipient has opted out; the push is canceled; others may be due
 	TooLate                      // the push had expired; it is ended; others may be due
 	Again                        // the push was changed in between, or another claim came first: claim again
-	Parked                       // the push's campaign is paused or canceled, and the push is no longer due; others may be
+	Parked                       // a pause covers the push, or its campaign is held, and the push is no longer due; others may be
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -53,6 +54,7 @@ type Claim struct {
 	StartedAt  time.Time     // by Postgres' clock, like all times here
 	LeaseUntil time.Time     //
 	Wait       time.Duration // for Wait
+	Pause      uuid.UUID     // for Parked: the pause; Nil: the campaign is held
 	Now        time.Time     // the time of the claim
 	Barred     []Due         // due pushes through channels that the order excludes, as far as they were read; of each the channel, the time and the level
 	Repeated   bool          // an earlier run of the transaction has committed it: nothing is to be written
@@ -71,6 +73,7 @@ type ClaimState struct {
 	Locked   bool            // another transaction has the lock; nothing else is known
 	Due      push.Push       // the oldest due push that the order allows; without an ID: none
 	Held     bool            // its campaign is paused or canceled
+	Pause    *pause.Pause    // stops it now; nil: no pause does
 	More     bool            // another push is due, on any channel
 	Barred   []Due           // see [Claim.Barred]
 	InFlight []InFlight      // running attempts
@@ -108,6 +111,10 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	c.Push = s.Due
 	if s.Held {
 		c.Outcome = Parked
+		return c
+	}
+	if s.Pause != nil && now.Before(c.Push.ExpiresAt) {
+		c.Outcome, c.Pause = Parked, s.Pause.ID
 		return c
 	}
 	s.address(&c.Push)

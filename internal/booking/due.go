@@ -41,3 +41,10 @@ type Due struct {
 	At           time.Time // since when
 	Rank         push.Rank
 }
+
+// Unparked is a push that becomes due again.
+type Unparked struct {
+	RecipientKey int64
+	At           time.Time
+	In           time.Duration // until At, by Postgres' clock; may be negative
+}

@@ -62,7 +62,7 @@ type turnStore interface {
 // pauseStore parks the waiting pushes of campaigns.
 type pauseStore interface {
 	ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error)
-	UnparkCampaign(ctx context.Context, id uuid.UUID) (due []campaigns.Unparked, more bool, err error)
+	UnparkCampaign(ctx context.Context, id uuid.UUID) (due []booking.Unparked, more bool, err error)
 	ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
 }
 
@@ -242,7 +242,7 @@ func (r *runner) step(ctx context.Context, c *campaigns.Running) (more bool, due
 }
 
 // wake wakes workers for pushes that are due again.
-func (r *runner) wake(due []campaigns.Unparked) {
+func (r *runner) wake(due []booking.Unparked) {
 	if len(due) > 0 {
 		failpoint.Hit(failpoint.CampaignUnparked)
 	}

@@ -105,7 +105,7 @@ func (w *Worker) enqueue(d booking.Due, without []string, barred []booking.Due) 
 func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 	switch c.Outcome {
 	case booking.Parked:
-		w.log.DebugContext(ctx, "push parked: its campaign is paused or canceled", "push", c.Push.ID, "campaign", c.Push.Campaign)
+		w.log.DebugContext(ctx, "push parked: it is paused, or its campaign is paused or canceled", "push", c.Push.ID, "pause", c.Pause, "campaign", c.Push.Campaign)
 		return
 	case booking.Unwanted:
 		w.log.InfoContext(ctx, "push canceled: its recipient has opted out", "push", c.Push.ID, "request_id", c.Push.RequestID)
@@ -196,6 +196,11 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	if time.Since(began) > w.cfg.Lease/4 {
 		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
 	}
+	if time.Since(began) > pauseKnown {
+		if err := w.notPaused(ctx, c.Push); err != nil {
+			return channel.Result{Outcome: push.Refused, Error: "not sent: " + err.Error()}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Second, Max: time.Second}
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Lease/2)
 	defer cancel()
 	if c.Push.Rendering != nil {
@@ -209,6 +214,29 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	w.queues.report(ctx, c.Push.Channel, c.Push.Tenant, result)
 	w.outcomes.note(c.Push.Channel, c.Push.Tenant, result)
 	return result, entry.Retry
+}
+
+// pauseKnown is the time for which a claim's knowledge of pauses is used: a pause is in force two seconds after its answer.
+// pauseRead bounds the read that renews it.
+const (
+	pauseKnown = time.Second
+	pauseRead  = 500 * time.Millisecond
+)
+
+var errPaused = errors.New("sending was paused meanwhile")
+
+// notPaused returns an error if a pause stops a push now, or if Postgres does not say so in time.
+func (w *Worker) notPaused(ctx context.Context, p push.Push) error {
+	ctx, cancel := context.WithTimeout(ctx, pauseRead)
+	defer cancel()
+	paused, err := w.store.PausedNow(ctx, p)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the worker was held up, and could not read the pauses: %w", err)
+	case paused:
+		return errPaused
+	}
+	return nil
 }
 
 // finish records an attempt. It retries until the lease, which began no earlier than the claim, expires: an attempt

@@ -381,6 +381,9 @@ func (w *world) claim(o booking.ClaimOrder) booking.Claim {
 }
 
 // Finish works as the store's.
+// PausedNow answers that nothing is paused.
+func (w *world) PausedNow(context.Context, push.Push) (bool, error) { return false, nil }
+
 func (w *world) Finish(_ context.Context, f booking.Finish) (more bool, err error) {
 	if err := w.pause(); err != nil {
 		return false, err

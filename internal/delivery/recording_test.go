@@ -16,6 +16,9 @@ type unrecorded struct {
 	record chan struct{}
 }
 
+// PausedNow answers that nothing is paused.
+func (u *unrecorded) PausedNow(context.Context, push.Push) (bool, error) { return false, nil }
+
 func (u *unrecorded) Due(_ context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
 	if len(o.Channels) == 0 {
 		return nil, time.Now(), nil

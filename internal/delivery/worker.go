@@ -73,6 +73,7 @@ type attempts interface {
 	ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error)
 	Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error)
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
+	PausedNow(ctx context.Context, p push.Push) (bool, error)
 }
 
 // waker wakes workers for the lane of a recipient at a time, which is in from now. It does not wait.

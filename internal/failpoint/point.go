@@ -60,6 +60,10 @@ const (
 	BulkNoted   Point = "bulk.noted"   // on record, and not committed
 	BulkEnded   Point = "bulk.ended"   // not committed
 
+	PauseCreated  Point = "pause.created"  // not committed
+	PauseDeleted  Point = "pause.deleted"  // not committed
+	PauseUnparked Point = "pause.unparked" // some pushes of one that has ended, and the queue does not know
+
 	LanesOwned        Point = "lanes.owned"        // by the worker, which does not know
 	PartitionsMade    Point = "partitions.made"    // ahead, some of a table, and not the next ones
 	PartitionMarked   Point = "partition.marked"   // to be dropped, and in use
@@ -78,5 +82,6 @@ var Points = []Point{
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
 	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
 	BulkListed, BulkChanged, BulkNoted, BulkEnded,
+	PauseCreated, PauseDeleted, PauseUnparked,
 	LanesOwned, PartitionsMade, PartitionMarked, PartitionDetached, PartitionDropped, AuditSaved, AuditEnded,
 }

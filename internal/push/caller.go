@@ -38,6 +38,9 @@ const (
 	ScopeCampaignsDraft = "campaigns:draft" // create, change and delete drafts of campaigns that no schedule copies; includes campaigns:read
 	ScopeCampaignsWrite = "campaigns:write" // also start and stop them, and manage schedules and the campaigns these copy; includes both others
 
+	ScopePausesRead  = "pauses:read"  // see what is paused
+	ScopePausesWrite = "pauses:write" // stop and resume sending; includes pauses:read
+
 	ScopeRecordsRead = "records:read" // read sends, refusals, statistics, audits and the audit log
 
 	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
@@ -51,13 +54,13 @@ const (
 var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
 	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsDraft, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,
-	ScopeUsersRead, ScopeUsersWrite,
+	ScopeUsersRead, ScopeUsersWrite, ScopePausesRead, ScopePausesWrite,
 }
 
 // includes lists, by scope, the wider scopes that include it.
 var includes = map[string][]string{
 	ScopeRecipientsRead: {ScopeRecipientsWrite}, ScopePolicyRead: {ScopePolicyWrite}, ScopeKeysRead: {ScopeKeysWrite}, ScopeUsersRead: {ScopeUsersWrite},
-	ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
+	ScopePausesRead: {ScopePausesWrite}, ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
 }
 
 // ScopeError rejects a change because its caller lacks a scope. The transaction of the change returns it if the missing

@@ -29,6 +29,7 @@ type Push struct {
 	LastError         string // why the last attempt failed, or why the push ended
 	PossiblyDelivered bool   // an attempt ended with an unknown outcome
 	Held              Hold   // why it was last not sent when it was due; zero: it was not held
+	Paused            bool   // its sending is paused now; set only in the answer to its submit
 
 	IdempotencyID   uuid.UUID // identifies the tenant's Idempotency-Key; zero without one
 	IdempotencyHash []byte    // SHA-256 of the request with that key; nil without one
@@ -54,13 +55,17 @@ type Content struct {
 
 // Hold is the reason why a due push was not sent.
 type Hold struct {
-	By    string    // the name of a rule or of quiet hours, or [PausedCampaign]; "": it was not held
+	By    string    // the name of a rule or of quiet hours, or [PausedBy] with a scope; "": it was not held
 	Since time.Time // when it was due, or when the pause began if that was later
 	Until time.Time // when it may be sent; zero: not known
 }
 
-// PausedCampaign holds the pushes of a paused campaign. No rule has this name.
-const PausedCampaign = "pause:campaign"
+// PausedBy and the scope of a pause hold a paused push. PausedCampaign holds the pushes of a paused campaign, and of a
+// pause with that scope. No rule has such a name.
+const (
+	PausedBy       = "pause:"
+	PausedCampaign = PausedBy + "campaign"
+)
 
 // RetryLinks link a push to the pushes that it retries, and to its own retries. Zero ids mean none.
 type RetryLinks struct {

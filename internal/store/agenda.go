@@ -22,6 +22,7 @@ const (
 	RunOperations  Work = "operations"   // policy operations with a step to do
 	RunSchedules   Work = "schedules"    // schedules due within a second, or runs without an outcome
 	SendEvents     Work = "events"       // events due for webhooks
+	ResumePaused   Work = "pauses"       // pauses to end, and pushes that a pause has parked to continue with or to end
 	FoldStats      Work = "stats"        // increments that are not added to the stats yet
 	PushesDue      Work = "due"          // pushes due
 	AttemptsLost   Work = "lost"         // attempts with expired leases
@@ -40,6 +41,9 @@ const agendaSQL = pg.ChannelsSQL + `, ` + webhooks.OpenWebhooksSQL + `, lanes (f
 			OR EXISTS (SELECT FROM schedule_runs WHERE outcome IS NULL)),
 		('` + string(SendEvents) + `', EXISTS (SELECT FROM open o JOIN webhooks w ON w.id = o.webhook_id
 			WHERE o.next_at <= statement_timestamp() AND coalesce(w.disabled_at, w.deleted_at) IS NULL)),
+		('` + string(ResumePaused) + `', EXISTS (SELECT FROM pauses WHERE ended_at IS NOT NULL)
+			OR EXISTS (SELECT FROM pauses WHERE ended_at IS NULL AND until <= statement_timestamp())
+			OR EXISTS (SELECT FROM live WHERE pause_id IS NOT NULL AND expires_at <= statement_timestamp())),
 		('` + string(FoldStats) + `', EXISTS (SELECT FROM stat_deltas)),
 		('` + string(PushesDue) + `', EXISTS (SELECT FROM channels c CROSS JOIN ` + pg.Ranks + ` CROSS JOIN lanes l CROSS JOIN LATERAL (
 			SELECT FROM live WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()

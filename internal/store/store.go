@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/bulk"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/partitions"
+	"github.com/sendquota/sendquota/internal/store/pauses"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/policies"
 	"github.com/sendquota/sendquota/internal/store/pushes"
@@ -34,6 +35,7 @@ type (
 	campaignsStore  = campaigns.Store
 	campaignRuns    = campaigns.Runs
 	partitionsStore = partitions.Store
+	pausesStore     = pauses.Store
 	policiesStore   = policies.Store
 	pushesStore     = pushes.Store
 	recipientsStore = recipients.Store
@@ -55,6 +57,7 @@ type Store struct {
 	*campaignsStore
 	*campaignRuns
 	*partitionsStore
+	*pausesStore
 	*policiesStore
 	*pushesStore
 	*recipientsStore
@@ -85,6 +88,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		campaignsStore:  campaignStore,
 		campaignRuns:    campaigns.NewRuns(db, known, waiting, campaignStore),
 		partitionsStore: partitions.New(db, known),
+		pausesStore:     pauses.New(db),
 		policiesStore:   policies.New(db, waiting),
 		pushesStore:     waiting,
 		recipientsStore: recipients.New(db, known, waiting, sending, campaignStore, changes),

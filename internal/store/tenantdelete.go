@@ -37,6 +37,7 @@ var beginDeletionSQL = []string{
 	`UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL WHERE tenant_id = $1 AND deleted_at IS NULL`,
 	`UPDATE schedules SET ` + schedules.DeletedSchedule + ` WHERE tenant_id = $1 AND deleted_at IS NULL`,
 	`UPDATE campaigns SET status = 'canceled', ended_at = clock_timestamp(), worker = NULL, lease_until = NULL WHERE tenant_id = $1 AND ended_at IS NULL`,
+	`UPDATE pauses SET ended_at = clock_timestamp() WHERE tenant_id = $1 AND ended_at IS NULL`,
 	`UPDATE policy_operations SET status = 'replaced', ended_at = clock_timestamp() WHERE tenant_id = $1 AND status = 'running'`,
 	`UPDATE bulk_changes SET status = 'canceled', ended_at = clock_timestamp() WHERE tenant_id = $1 AND ended_at IS NULL`,
 }
@@ -89,6 +90,7 @@ var tenantRows = []struct{ table, where string }{
 	{"campaigns", `tenant_id = $1`},
 	{"bulk_change_pushes", `change_id IN (SELECT id FROM bulk_changes WHERE tenant_id = $1)`},
 	{"bulk_changes", `tenant_id = $1`},
+	{"pauses", `tenant_id = $1`},
 	{"policy_operations", `tenant_id = $1`},
 	{"policy_shadows", `tenant_id = $1`},
 	{"policies", `tenant_id = $1`},

@@ -41,6 +41,7 @@ var tenantRowsSQL = []string{
 	`WITH b AS (INSERT INTO bulk_changes (id, tenant_id, action, actor) VALUES (gen_random_uuid(), $1, 'cancel', 'system') RETURNING id)
 		INSERT INTO bulk_change_pushes (change_id, push_id, recipient_key, send_at) SELECT id, gen_random_uuid(), 1, now() FROM b`,
 	`INSERT INTO policies (tenant_id, version, document) VALUES ($1, 1, '{"rules": []}')`,
+	`INSERT INTO pauses (id, tenant_id, scope) VALUES (gen_random_uuid(), $1, 'all')`,
 	`INSERT INTO policy_operations (id, tenant_id, version, apply) VALUES (gen_random_uuid(), $1, 1, 'cancel')`,
 	`INSERT INTO policy_shadows (tenant_id, minute, rule, category, would_refuse) VALUES ($1, now(), '', '', 1)`,
 	`INSERT INTO recipients (shard, tenant_id, recipient_key, recipient) VALUES (1, $1, 1, 'r')`,

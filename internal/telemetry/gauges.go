@@ -15,6 +15,7 @@ type Gauges struct {
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
 	Webhooks   func(context.Context) (due int, oldest time.Duration, off int, err error) // events that are due, and webhooks that are switched off
 	Campaigns  func(context.Context) (map[string]int, error)                             // that go on, by state
+	Pauses     func(context.Context) (map[string]int, error)                             // that are in force, by scope
 	// Rates calls each for every channel with attempts in the last five minutes, of all workers and tenants: how many there
 	// were, how many were refused permanently, and for how many tenants the channel is rejecting.
 	Rates func(ctx context.Context, each func(channel string, attempts, rejected, tenants int)) error
@@ -41,6 +42,7 @@ var (
 	webhookDesc     = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Due events for webhooks.", nil, nil)
 	awaitedDesc     = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest due event for a webhook has been due.", nil, nil)
 	campaignDesc    = prometheus.NewDesc("sendquota_campaigns", "Campaigns that have not ended, by state.", []string{"state"}, nil)
+	pauseDesc       = prometheus.NewDesc("sendquota_pauses", "Pauses that are in force, by scope.", []string{"scope"}, nil)
 	offDesc         = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
 	pollingDesc     = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
 	partsDesc       = prometheus.NewDesc("sendquota_partitions_oldest_seconds", "How long ago the oldest partition of a table began.", []string{"table"}, nil)
@@ -142,6 +144,12 @@ func (c *gaugeCollector) postgres(ctx context.Context) []prometheus.Metric {
 		states, _ := c.Campaigns(ctx) // without them, they are left out
 		for state, n := range states {
 			all = append(all, gauge(campaignDesc, float64(n), state))
+		}
+	}
+	if c.Pauses != nil {
+		scopes, _ := c.Pauses(ctx) // the same
+		for scope, n := range scopes {
+			all = append(all, gauge(pauseDesc, float64(n), scope))
 		}
 	}
 	if c.Rates != nil {

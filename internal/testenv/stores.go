@@ -66,6 +66,7 @@ const emptySQL = `DO $$ DECLARE name text; BEGIN
 		ORDER BY relname = 'tenants', relname IN ('users', 'schedules') -- others refer to them
 	LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
 	UPDATE lanes SET owner = NULL, owned_until = '-infinity' WHERE owner IS NOT NULL;
+	UPDATE installation SET pauses_version = pauses_version + 1 WHERE pauses_version > 0; -- stores keep the pauses of a version
 	UPDATE audit_pass SET owner = NULL, owned_until = '-infinity', state = NULL, last = NULL WHERE owner IS NOT NULL OR state IS NOT NULL OR last IS NOT NULL;
 END $$`
 

@@ -14,7 +14,7 @@ type Role string
 const (
 	Viewer Role = "viewer" // reads everything except addresses, keys' secrets and webhooks
 	Editor Role = "editor" // also drafts campaigns, describes recipients and changes the policy; sends nothing
-	Sender Role = "sender" // also submits, moves and cancels, starts campaigns and schedules
+	Sender Role = "sender" // also submits, moves and cancels, starts campaigns and schedules, pauses sending
 	Admin  Role = "admin"  // has all rights, also for keys and users
 )
 
@@ -28,7 +28,7 @@ func (r Role) Scopes() []string {
 	case Admin:
 		return slices.Clone(push.Scopes)
 	case Sender:
-		all = append(all, push.ScopeWrite, push.ScopeLimits, push.ScopeCampaignsWrite)
+		all = append(all, push.ScopeWrite, push.ScopeLimits, push.ScopeCampaignsWrite, push.ScopePausesWrite)
 		fallthrough
 	case Editor:
 		all = append(all, push.ScopeCampaignsDraft, push.ScopeRecipientsWrite, push.ScopePolicyWrite)

@@ -82,6 +82,9 @@ const (
 	EventCampaignFinished Event = "campaign.finished" // all recipients have ended
 
 	EventChannelUnhealthy Event = "channel.unhealthy" // a channel refuses too many of the tenant's pushes, or its provider is down
+
+	EventSendingPaused  Event = "sending.paused"  // a pause of the tenant or of the operator has begun
+	EventSendingResumed Event = "sending.resumed" // a pause has ended
 )
 
 // EventTest is sent to a webhook only at its tenant's request.
@@ -91,6 +94,7 @@ const EventTest Event = "webhook.test"
 var Events = []Event{
 	EventScheduled, EventDeferred, EventSent, EventFailed, EventExpired, EventCanceled, EventNearLimit,
 	EventCampaignStarted, EventCampaignProgress, EventCampaignFinished, EventChannelUnhealthy,
+	EventSendingPaused, EventSendingResumed,
 }
 
 var (

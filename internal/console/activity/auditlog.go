@@ -31,6 +31,7 @@ var actionWords = map[auditlog.Action]string{
 	auditlog.RecipientPut: "changed a recipient", auditlog.RecipientImport: "imported recipients", auditlog.RecipientErase: "erased a recipient",
 	auditlog.PushCancel: "canceled a message", auditlog.PushMove: "moved a message", auditlog.PushRetry: "retried a message",
 	auditlog.BulkCreate: "started a bulk change", auditlog.BulkCancel: "stopped a bulk change",
+	auditlog.PauseCreate: "paused sending", auditlog.PauseChange: "extended a pause", auditlog.PauseEnd: "resumed sending",
 	auditlog.TenantCap: "changed the caps", auditlog.TenantRename: "renamed the tenant",
 }
 

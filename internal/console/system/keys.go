@@ -126,6 +126,8 @@ var scopeWords = map[string]string{
 	push.ScopeKeysWrite:       "create and revoke API keys",
 	push.ScopeUsersRead:       "see the users of the console",
 	push.ScopeUsersWrite:      "create, change and delete users",
+	push.ScopePausesRead:      "see what is paused",
+	push.ScopePausesWrite:     "stop and resume sending",
 }
 
 // scopeWordsOf describes the rights of a scope.

@@ -167,6 +167,9 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // an earlier run may have claimed it
 			of = d.InFlight[0].Push
 		}
+		if d.Due.ID != uuid.Nil {
+			d.Pause = inForce.Over(&d.Due, found.now)
+		}
 		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
 	}
 	for _, send := range sends {

@@ -39,6 +39,15 @@ const (
 	WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead + ` AND l.campaign_id = c.id
 	RETURNING l.push_id`
 
+	// pauseDueSQL parks due pushes that pauses cover. A pause that ends meanwhile parks none: the row is locked until the commit, so that
+	// the worker that continues with the pushes of an ended pause finds them all.
+	pauseDueSQL = `
+	UPDATE live l SET next_at = 'infinity', pause_id = n.pause_id
+	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $6::uuid[]) AS n (recipient_key, send_at, id, plan, pause_id),
+		(SELECT id FROM pauses WHERE id = ANY ($6::uuid[]) AND ended_at IS NULL FOR SHARE SKIP LOCKED) z
+	WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead + ` AND n.pause_id = z.id
+	RETURNING l.push_id`
+
 	putOff = `
 	WITH changed AS (
 		UPDATE live l SET next_at = n.next_at, plan = l.plan + 1, put_off_at = CASE WHEN n.held_by <> '' THEN statement_timestamp() END
@@ -105,6 +114,8 @@ type claimWrite struct {
 	refused pushes.LiveRows // the recipient has opted out
 	parked  pushes.LiveRows
 	held    []uuid.UUID // the campaigns of parked
+	paused  pushes.LiveRows
+	pauses  []uuid.UUID // the pauses of paused
 	tokens  []uuid.UUID
 	more    []bool
 	busy    []pushes.LiveRow  // attempts under way to mark with flagSQL
@@ -134,6 +145,11 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 	case booking.Unwanted:
 		w.refused.Add(row)
 	case booking.Parked:
+		if c.Pause != uuid.Nil {
+			w.paused.Add(row)
+			w.pauses = append(w.pauses, c.Pause)
+			break
+		}
 		w.parked.Add(row)
 		w.held = append(w.held, c.Push.Campaign)
 	case booking.Claimed:
@@ -169,6 +185,9 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	})
 	if r := &w.parked; len(r.IDs) > 0 {
 		b.Queue(w.store.db.Joining(parkDueSQL), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...), w.held)
+	}
+	if r := &w.paused; len(r.IDs) > 0 {
+		b.Queue(w.store.db.Joining(pauseDueSQL), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...), w.pauses)
 	}
 	over := func(r *pushes.LiveRows) []any { return []any{r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...)} }
 	w.inTables(b, &w.late, tooLateSQL, over)

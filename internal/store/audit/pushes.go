@@ -40,7 +40,7 @@ var pushQuery = auditQuery{
 	where: `true`,
 	checks: []auditCheck{
 		{"not-live", `(p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
-			OR l.token IS NULL AND l.next_at <> p.next_at AND NOT (l.campaign_id IS NOT NULL AND l.next_at = 'infinity')`,
+			OR l.token IS NULL AND l.next_at <> p.next_at AND NOT (coalesce(l.pause_id, l.campaign_id) IS NOT NULL AND l.next_at = 'infinity')`,
 			`format('it is %s, to be tried at %s (plan %s), and in the table live: %s, to be tried at %s (plan %s)', p.status, p.next_at, p.plan, l.push_id IS NOT NULL, l.next_at, l.plan)`},
 		{"overdue", `p.status = 'scheduled' AND l.token IS NULL AND p.expires_at < now() - @grace::interval AND p.next_at >= now() - @grace::interval`,
 			`format('it expired at %s, and is to be tried at %s', p.expires_at, p.next_at)`},

@@ -3,7 +3,6 @@ package campaigns
 import (
 	"context"
 	"iter"
-	"time"
 
 	"github.com/sendquota/sendquota/internal/store/attempts"
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -36,7 +35,7 @@ func waitingOf(condition string) string {
 
 var (
 	unparkedSQL   = waitingOf(` AND next_at < 'infinity' ORDER BY next_at`)
-	parkedSQL     = waitingOf(` AND next_at = 'infinity'`)
+	parkedSQL     = waitingOf(` AND next_at = 'infinity' AND pause_id IS NULL`)
 	parkedLateSQL = waitingOf(` AND next_at = 'infinity' AND expires_at <= statement_timestamp()`)
 	allWaitingSQL = waitingOf(` ORDER BY next_at`)
 )
@@ -147,24 +146,17 @@ func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err e
 	return more, err
 }
 
-// Unparked is a push that becomes due again.
-type Unparked struct {
-	RecipientKey int64
-	At           time.Time
-	In           time.Duration // until At, by Postgres' clock; may be negative
-}
-
 // UnparkCampaign unparks some pushes of a campaign that goes on. It reports whether to call it again at once.
-func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (due []Unparked, more bool, err error) {
+func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (due []booking.Unparked, more bool, err error) {
 	goesOn := []broadcast.Status{broadcast.Starting, broadcast.Running}
-	due, more, err = changeWaiting(ctx, s, id, goesOn, parkedSQL, func(ctx context.Context, tx pgx.Tx, found pushes.LiveRows) ([]Unparked, error) {
-		return collectByWeek(ctx, s, tx, found, pgx.RowToStructByPos[Unparked], unparkSQL, id)
+	due, more, err = changeWaiting(ctx, s, id, goesOn, parkedSQL, func(ctx context.Context, tx pgx.Tx, found pushes.LiveRows) ([]booking.Unparked, error) {
+		return collectByWeek(ctx, s, tx, found, pgx.RowToStructByPos[booking.Unparked], unparkSQL, id)
 	})
 	if err != nil || more {
 		return due, more, err
 	}
 	err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *Running) error {
-		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND token IS NULL)`, id).Scan(&more)
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND pause_id IS NULL AND token IS NULL)`, id).Scan(&more)
 		if err == nil && !more {
 			_, err = tx.Exec(ctx, `UPDATE campaigns SET parked = false WHERE id = $1`, id)
 		}

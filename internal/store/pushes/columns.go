@@ -20,10 +20,10 @@ const PushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.le
 	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
 	p.possibly_delivered, p.held_by, p.held_since, p.held_until, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
 
-// heldColumns lists [PushColumns] for a push to show: if it waits because its campaign is paused, that is what holds it.
+// heldColumns lists [PushColumns] for a push to show: if it waits because sending or its campaign is paused, that is what holds it.
 // The query must join [joinPause].
 var heldColumns = strings.Replace(PushColumns, `p.held_by, p.held_since, p.held_until`,
-	`CASE WHEN pause.since IS NULL THEN p.held_by ELSE '`+push.PausedCampaign+`' END, coalesce(pause.since, p.held_since), CASE WHEN pause.since IS NULL THEN p.held_until END`, 1)
+	`coalesce(pause.by, p.held_by), coalesce(pause.since, p.held_since), CASE WHEN pause.since IS NULL THEN p.held_until ELSE pause.until END`, 1)
 
 // ScanPush reads one row of [PushColumns], and the columns after them into more.
 func ScanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {

@@ -13,11 +13,15 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// joinPause joins a due push with the pause of its campaign, if the campaign is paused.
-const joinPause = ` LEFT JOIN LATERAL (
-		SELECT greatest(c.paused_at, p.next_at) AS since FROM campaigns c
+// joinPause joins a due push with the pause that has parked it, or with the pause of its campaign.
+var joinPause = ` LEFT JOIN LATERAL (
+		(SELECT greatest(c.paused_at, p.next_at) AS since, '` + push.PausedCampaign + `' AS by, NULL::timestamptz AS until FROM campaigns c
 		WHERE p.status = 'scheduled' AND p.next_at <= statement_timestamp() AND c.id = p.campaign_id AND c.status IN ('pausing', 'paused')
-		OFFSET 0 -- keeps the first conditions where they cost nothing
+		UNION ALL
+		SELECT greatest(z.created_at, p.next_at), '` + push.PausedBy + `' || z.scope, z.until FROM live l, pauses z
+		WHERE p.status = 'scheduled' AND p.next_at <= statement_timestamp() AND z.id = l.pause_id AND z.ended_at IS NULL
+			AND l.shard = p.shard AND l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id)
+		LIMIT 1 -- also keeps the first conditions where they cost nothing
 	) pause ON true`
 
 // joinLive joins a push with its row in live, which a push that has ended lacks. shard is the right side of a comparison

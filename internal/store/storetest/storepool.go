@@ -193,6 +193,7 @@ const clearSQL = `DO $$ DECLARE
 			RAISE '% rows', total;
 		END IF;
 		UPDATE lanes SET owner = DEFAULT, owned_until = DEFAULT WHERE owned_until > '-infinity' OR owner IS NOT NULL;
+		UPDATE installation SET pauses_version = pauses_version + 1 WHERE pauses_version > 0; -- stores keep the pauses of a version
 		UPDATE audit_pass SET owner = DEFAULT, owned_until = DEFAULT, state = DEFAULT, last = DEFAULT;
 	END $$`
 

@@ -1,4 +1,4 @@
-// Package terms caches the policies in force and reads the descriptions of recipients. Every decision starts from both.
+// Package terms caches the policies and the pauses in force, and reads the descriptions of recipients. Every decision starts from both.
 package terms
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -38,10 +39,15 @@ type tenantTerms struct {
 	Terms     booking.Terms // nil: the tenant has no policy of its own
 	Described bool          // the tenant may have described recipients
 	Deleting  bool          // nothing is accepted or sent for the tenant any more
+	Paused    int64         // the version of the pauses
+	Pauses    pause.List    // that have not been ended; some may be over
 }
 
 // Or returns the tenant's own terms, or file's if it has none.
 func (t tenantTerms) Or(file booking.Terms) booking.Terms { return booking.OrNone(t.Terms, file) }
+
+// operator stands for the operator among the tenants: its pauses are of all tenants.
+var operator = uuid.Nil
 
 // knownTerms holds the terms of every tenant that this process has read. The zero value is empty.
 type knownTerms struct {
@@ -84,15 +90,17 @@ type OtherTermsError struct {
 	Tenants []uuid.UUID
 }
 
-func (e *OtherTermsError) Error() string { return "policies have changed" }
+func (e *OtherTermsError) Error() string { return "policies or pauses have changed" }
 
 // Reload reads the terms that are in force now.
 func (e *OtherTermsError) Reload(ctx context.Context) error { return e.Known.load(ctx, e.Tenants) }
 
-// termsSQL reads the state of tenants. A tenant that never had a policy and never described a recipient may lack a row.
+// termsSQL reads the state of tenants, and of the operator. A tenant that never had a policy or a pause, and never described
+// a recipient, may lack a row. So may an operator without pauses.
 const termsSQL = `
-	SELECT id, policy_version, described, deleting_at IS NOT NULL FROM tenants
-	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL)`
+	SELECT id, policy_version, described, deleting_at IS NOT NULL, pauses_version FROM tenants
+	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL OR pauses_version > 0)
+	UNION ALL SELECT ` + pg.NoID + `, 0, false, false, pauses_version FROM installation WHERE pauses_version > 0`
 
 // Read holds the terms that a transaction uses, and the versions that it finds in force.
 type Read struct {
@@ -107,7 +115,7 @@ func (r *Read) Use(known *knownTerms, tenant uuid.UUID) tenantTerms {
 	t, ok := r.Used[tenant]
 	if !ok {
 		if r.Used == nil {
-			r.Used = map[uuid.UUID]tenantTerms{}
+			r.Used = map[uuid.UUID]tenantTerms{operator: known.get(operator)}
 		}
 		t = known.get(tenant)
 		r.Used[tenant] = t
@@ -131,7 +139,7 @@ func (r *Read) Collect(rows pgx.Rows) error {
 		t      tenantTerms
 	)
 	r.found = make(map[uuid.UUID]tenantTerms, len(r.Used))
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.Version, &t.Described, &t.Deleting}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.Version, &t.Described, &t.Deleting, &t.Paused}, func() error {
 		r.found[tenant] = t
 		return nil
 	})
@@ -142,7 +150,7 @@ func (r *Read) Collect(rows pgx.Rows) error {
 func (r *Read) Check() error {
 	var other []uuid.UUID
 	for tenant, used := range r.Used {
-		if found := r.found[tenant]; found.Version != used.Version || found.Described != used.Described || found.Deleting != used.Deleting {
+		if found := r.found[tenant]; found.Version != used.Version || found.Paused != used.Paused || found.Described != used.Described || found.Deleting != used.Deleting {
 			other = append(other, tenant)
 		}
 	}
@@ -175,18 +183,34 @@ func (r *Read) Own() map[uuid.UUID]booking.Terms {
 	return own
 }
 
+// Over returns the pause that stops a push now: the operator's or the tenant's own, as the transaction uses them; nil if
+// none does.
+func (r *Read) Over(p *push.Push, now time.Time) *pause.Pause {
+	if by := r.Used[operator].Pauses.Over(p, now); by != nil {
+		return by
+	}
+	return r.Used[p.Tenant].Pauses.Over(p, now)
+}
+
+// Paused reports whether a pause stops a push at a time, as this process last read the pauses. It does not ask Postgres.
+func (s *Store) Paused(p *push.Push, now time.Time) bool {
+	return s.Known.get(operator).Pauses.Over(p, now) != nil || s.Known.get(p.Tenant).Pauses.Over(p, now) != nil
+}
+
 // loadTerms reads the tenants' terms in force into Known.
 func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
+	read := map[uuid.UUID]tenantTerms{}
 	rows, _ := s.db.Pool.Query(ctx, `
-		SELECT t.id, t.policy_version, t.described, t.deleting_at IS NOT NULL, p.document
+		SELECT t.id, t.policy_version, t.described, t.deleting_at IS NOT NULL, t.pauses_version, p.document
 		FROM tenants t LEFT JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version
-		WHERE t.id = ANY ($1::uuid[])`, tenants)
+		WHERE t.id = ANY ($1::uuid[])
+		UNION ALL SELECT `+pg.NoID+`, 0, false, false, pauses_version, NULL FROM installation WHERE `+pg.NoID+` = ANY ($1::uuid[])`, tenants)
 	var (
 		tenant   uuid.UUID
 		found    tenantTerms
 		document []byte
 	)
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.Version, &found.Described, &found.Deleting, &document}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.Version, &found.Described, &found.Deleting, &found.Paused, &document}, func() error {
 		t := found
 		if document != nil {
 			terms, err := s.Compile(document)
@@ -195,9 +219,42 @@ func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
 			}
 			t.Terms = terms
 		}
-		s.Known.put(tenant, t)
+		read[tenant] = t
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	if err := s.loadPauses(ctx, read); err != nil {
+		return err
+	}
+	for tenant, t := range read {
+		s.Known.put(tenant, t)
+	}
+	return nil
+}
+
+// loadPauses adds their pauses to the terms of tenants that have, or had, some. It must run after the versions were read:
+// pauses that are newer than their version are read again.
+func (s *Store) loadPauses(ctx context.Context, of map[uuid.UUID]tenantTerms) error {
+	var tenants []uuid.UUID
+	for tenant, t := range of {
+		if t.Paused > 0 {
+			tenants = append(tenants, tenant)
+		}
+	}
+	if len(tenants) == 0 {
+		return nil
+	}
+	rows, _ := s.db.Pool.Query(ctx, `
+		SELECT id, coalesce(tenant_id, `+pg.NoID+`), scope, name, reason, coalesce(until, `+pg.NoTime+`), created_at FROM pauses
+		WHERE coalesce(tenant_id, `+pg.NoID+`) = ANY ($1::uuid[]) AND ended_at IS NULL`, tenants)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[pause.Pause])
+	for _, p := range all {
+		t := of[p.Tenant]
+		t.Pauses = append(t.Pauses, p)
+		of[p.Tenant] = t
+	}
 	return err
 }
 

@@ -1,0 +1,103 @@
+package pause
+
+import (
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Scope is the part of a tenant's sending that a pause stops.
+type Scope string
+
+// The scopes of a pause.
+const (
+	All      Scope = "all"      // everything; the pause has no name
+	Channel  Scope = "channel"  // the pushes through the named channel
+	Category Scope = "category" // the pushes of the named category
+	Campaign Scope = "campaign" // the pushes of a campaign, which the name identifies by its id
+)
+
+// Scopes lists all scopes, the widest first.
+var Scopes = []Scope{All, Channel, Category, Campaign}
+
+// MaxPerTenant is the maximum number of a tenant's pauses, and of the operator's. Programs keep them in memory.
+const MaxPerTenant = 100
+
+// Pause stops sending: no attempt begins within its scope. It is in force from its creation until it is ended, or
+// until its time is over.
+type Pause struct {
+	ID        uuid.UUID
+	Tenant    uuid.UUID // Nil: the operator's, for all tenants
+	Scope     Scope
+	Name      string // of the channel or the category, or the id of the campaign; "": Scope is All
+	Reason    string
+	Until     time.Time // zero: until it is ended
+	CreatedAt time.Time
+}
+
+// InForce reports whether the pause stops sending at a time.
+func (p *Pause) InForce(now time.Time) bool { return p.Until.IsZero() || now.Before(p.Until) }
+
+// Covers reports whether a push is within the scope of the pause. The push is of the tenant of the pause.
+func (p *Pause) Covers(x *push.Push) bool {
+	switch p.Scope {
+	case All:
+		return true
+	case Channel:
+		return p.Name == x.Channel
+	case Category:
+		return p.Name == x.Category
+	case Campaign:
+		return x.Campaign != uuid.Nil && p.Name == x.Campaign.String()
+	}
+	return false
+}
+
+// Same reports whether two pauses stop the same: they have one owner, scope and name.
+func (p *Pause) Same(o *Pause) bool {
+	return p.Tenant == o.Tenant && p.Scope == o.Scope && p.Name == o.Name
+}
+
+// Extends reports whether the pause ends later than another one.
+func (p *Pause) Extends(o *Pause) bool {
+	return !o.Until.IsZero() && (p.Until.IsZero() || p.Until.After(o.Until))
+}
+
+// List holds pauses of one tenant, or of the operator.
+type List []Pause
+
+// Over returns the pause that stops a push at a time: of several the one that ends last; nil if none does.
+func (l List) Over(x *push.Push, now time.Time) (over *Pause) {
+	for i := range l {
+		if p := &l[i]; p.InForce(now) && p.Covers(x) && (over == nil || p.Extends(over)) {
+			over = p
+		}
+	}
+	return over
+}
+
+// Position is a position in a list of pauses: after the one with this creation time and id.
+type Position struct {
+	CreatedAt time.Time
+	ID        uuid.UUID
+}
+
+// Page is a page of pauses. Next is where the next page begins; nil: this is the last one.
+type Page struct {
+	Pauses []Pause
+	Next   *Position
+}
+
+var (
+	// ErrTooMany: the tenant has reached the maximum number of pauses.
+	ErrTooMany = errors.New("the tenant already has the maximum number of pauses")
+	// ErrOperators: the operator made the pause, so that a tenant cannot end it.
+	ErrOperators = errors.New("the operator made the pause")
+	// ErrNoCampaign: the tenant has no campaign of the pause's name.
+	ErrNoCampaign = errors.New("there is no such campaign")
+	// ErrPast: the end of the pause is not in the future.
+	ErrPast = errors.New("the end of the pause is not in the future")
+)
