@@ -18,6 +18,7 @@ type API struct {
 	Recipients RecipientsAPI
 	Limits     LimitsAPI
 	Campaigns  CampaignsAPI
+	Pauses     PausesAPI
 	Schedules  SchedulesAPI
 	Records    RecordsAPI
 	Webhooks   WebhooksAPI
@@ -29,7 +30,7 @@ type API struct {
 
 // apiOf returns the calls of a client.
 func apiOf(c *Client) API {
-	return API{PushesAPI{c}, QuotaAPI{c}, PolicyAPI{c}, RecipientsAPI{c}, LimitsAPI{c}, CampaignsAPI{c}, SchedulesAPI{c}, RecordsAPI{c}, WebhooksAPI{c}, ChannelsAPI{c}, KeysAPI{c}, UsersAPI{c}, OperationsAPI{c}}
+	return API{PushesAPI{c}, QuotaAPI{c}, PolicyAPI{c}, RecipientsAPI{c}, LimitsAPI{c}, CampaignsAPI{c}, PausesAPI{c}, SchedulesAPI{c}, RecordsAPI{c}, WebhooksAPI{c}, ChannelsAPI{c}, KeysAPI{c}, UsersAPI{c}, OperationsAPI{c}}
 }
 
 // PushesAPI is the group Pushes. Submit, read, cancel and move pushes.
@@ -797,6 +798,54 @@ func (a CampaignsAPI) Start(ctx context.Context, id string) (Campaign, error) {
 // (stale-version) after another change.
 func (a CampaignsAPI) StartAsOf(ctx context.Context, id string, updatedAt time.Time) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/start", id), repeat: true}.asOf(updatedAt))
+}
+
+// PausesAPI is the group Pauses. Stop sending, and resume.
+type PausesAPI struct{ c *Client }
+
+// List is GET /v1/pauses: list what is paused.
+//
+// Lists the pauses that are in force for the tenant: its own, and those of the operator for all tenants.
+//
+// Refusals of its own: [Forbidden].
+func (a PausesAPI) List(ctx context.Context) iter.Seq2[Pause, error] {
+	return list(ctx, a.c, path("/v1/pauses"), params{"page_size": 500}, func(p Pauses) ([]Pause, string) { return p.Pauses, p.NextPageToken })
+}
+
+// Create is POST /v1/pauses: stop sending.
+//
+// From two seconds after the answer on, no attempt begins in the scope of the pause, over all workers; an attempt in
+// progress is finished. Pushes are still booked, keep their places, and expire at their usual time. When the pause
+// ends, the pushes that became due are sent as the quota allows.
+//
+// The same scope and name again return the pause that is in force, with a 200; if the repeated request has a later
+// until, or none, the pause ends as late as that. A tenant may have 100 pauses. Bypass and service levels do not pass a
+// pause.
+//
+// Refusals of its own: [Forbidden].
+func (a PausesAPI) Create(ctx context.Context, body NewPause) (Pause, error) {
+	return ask[Pause](ctx, a.c, call{method: "POST", path: path("/v1/pauses"), body: body, repeat: true})
+}
+
+// Delete is DELETE /v1/pauses/{id}: resume sending.
+//
+// Ends the pause. The pushes that became due meanwhile are sent now, as the quota allows, or have expired. A pause of
+// the operator is a 403.
+//
+// Refusals of its own: [Forbidden].
+//
+// It is not repeated after a lost answer.
+func (a PausesAPI) Delete(ctx context.Context, id string) error {
+	return a.c.tell(ctx, call{method: "DELETE", path: path("/v1/pauses/{id}", id)})
+}
+
+// Get is GET /v1/pauses/{id}: read a pause.
+//
+// Returns a pause that is in force. One that has ended does not exist any more; the audit log has it.
+//
+// Refusals of its own: [Forbidden].
+func (a PausesAPI) Get(ctx context.Context, id string) (Pause, error) {
+	return ask[Pause](ctx, a.c, call{method: "GET", path: path("/v1/pauses/{id}", id), repeat: true})
 }
 
 // SchedulesAPI is the group Schedules. Send a push or a campaign repeatedly, by cron.

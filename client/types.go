@@ -140,6 +140,14 @@ const (
 	HeldByRule  HeldBy = "rule"
 )
 
+// Defines values for HeldScope.
+const (
+	HeldScopeAll      HeldScope = "all"
+	HeldScopeCampaign HeldScope = "campaign"
+	HeldScopeCategory HeldScope = "category"
+	HeldScopeChannel  HeldScope = "channel"
+)
+
 // Defines values for KeyState.
 const (
 	KeyStateExpired KeyState = "expired"
@@ -175,6 +183,8 @@ const (
 	NewKeyScopesKeysRead        NewKeyScopes = "keys:read"
 	NewKeyScopesKeysWrite       NewKeyScopes = "keys:write"
 	NewKeyScopesLimitsTake      NewKeyScopes = "limits:take"
+	NewKeyScopesPausesRead      NewKeyScopes = "pauses:read"
+	NewKeyScopesPausesWrite     NewKeyScopes = "pauses:write"
 	NewKeyScopesPolicyRead      NewKeyScopes = "policy:read"
 	NewKeyScopesPolicyWrite     NewKeyScopes = "policy:write"
 	NewKeyScopesPushesRead      NewKeyScopes = "pushes:read"
@@ -201,6 +211,14 @@ const (
 const (
 	NewLimitRefillGreedy   NewLimitRefill = "greedy"
 	NewLimitRefillInterval NewLimitRefill = "interval"
+)
+
+// Defines values for NewPauseScope.
+const (
+	NewPauseScopeAll      NewPauseScope = "all"
+	NewPauseScopeCampaign NewPauseScope = "campaign"
+	NewPauseScopeCategory NewPauseScope = "category"
+	NewPauseScopeChannel  NewPauseScope = "channel"
 )
 
 // Defines values for NewPushOnConflict.
@@ -256,6 +274,8 @@ const (
 	NewWebhookEventsPushScheduled    NewWebhookEvents = "push.scheduled"
 	NewWebhookEventsPushSent         NewWebhookEvents = "push.sent"
 	NewWebhookEventsQuotaNearLimit   NewWebhookEvents = "quota.near_limit"
+	NewWebhookEventsSendingPaused    NewWebhookEvents = "sending.paused"
+	NewWebhookEventsSendingResumed   NewWebhookEvents = "sending.resumed"
 )
 
 // Defines values for OperationApply.
@@ -289,6 +309,14 @@ const (
 const (
 	PatternOnConflictDefer  PatternOnConflict = "defer"
 	PatternOnConflictReject PatternOnConflict = "reject"
+)
+
+// Defines values for PauseScope.
+const (
+	PauseScopeAll      PauseScope = "all"
+	PauseScopeCampaign PauseScope = "campaign"
+	PauseScopeCategory PauseScope = "category"
+	PauseScopeChannel  PauseScope = "channel"
 )
 
 // Defines values for PolicySource.
@@ -1051,6 +1079,9 @@ type Check struct {
 	NextAvailableAt time.Time `json:"next_available_at"`
 	OptedOut        OptOuts   `json:"opted_out,omitempty,omitzero"`
 
+	// Paused A pause stops such pushes now. They are still booked.
+	Paused bool `json:"paused"`
+
 	// PreviousAvailableAt The last free time at or before the requested one; null if none lies in the future.
 	PreviousAvailableAt time.Time   `json:"previous_available_at"`
 	Sms                 SMS         `json:"sms,omitempty,omitzero"`
@@ -1322,19 +1353,25 @@ type HealthStatus string
 
 // Held defines model for Held.
 type Held struct {
-	// By rule: a rule or quiet hours of the policy; pause: its campaign was paused.
+	// By rule: a rule or quiet hours of the policy; pause: sending was paused.
 	By HeldBy `json:"by"`
 
 	// Rule The name of the rule or the quiet hours; of several, the one that held the push longest.
-	Rule  string    `json:"rule,omitempty,omitzero"`
+	Rule string `json:"rule,omitempty,omitzero"`
+
+	// Scope What was paused: everything, its channel, its category or its campaign. Only for a pause.
+	Scope HeldScope `json:"scope,omitempty,omitzero"`
 	Since time.Time `json:"since"`
 
 	// Until The expected end of the hold, or its end. null: not known.
 	Until time.Time `json:"until"`
 }
 
-// HeldBy rule: a rule or quiet hours of the policy; pause: its campaign was paused.
+// HeldBy rule: a rule or quiet hours of the policy; pause: sending was paused.
 type HeldBy string
+
+// HeldScope What was paused: everything, its channel, its category or its campaign. Only for a pause.
+type HeldScope string
 
 // Import defines model for Import.
 type Import struct {
@@ -1711,6 +1748,32 @@ type NewOwnLimit struct {
 	// Rule Examples: per-day
 	Rule string `json:"rule"`
 }
+
+// NewPause defines model for NewPause.
+type NewPause struct {
+	// Name The channel, the category, or the id of the campaign. Required, unless the scope is all; then it must be absent or null.
+	//
+	// Examples: push
+	Name interface{} `json:"name,omitempty,omitzero"`
+
+	// Reason Why sending is paused; people see it.
+	//
+	// Examples: wrong text
+	Reason interface{} `json:"reason,omitempty,omitzero"`
+
+	// Scope What to stop: everything, or the pushes of a channel, a category or a campaign.
+	//
+	// Examples: channel
+	Scope NewPauseScope `json:"scope"`
+
+	// Until The end of the pause, with a zone, in the future. null, the default: the pause goes on until it is deleted.
+	Until interface{} `json:"until,omitempty,omitzero"`
+}
+
+// NewPauseScope What to stop: everything, or the pushes of a channel, a category or a campaign.
+//
+// Examples: channel
+type NewPauseScope string
 
 // NewPolicy defines model for NewPolicy.
 type NewPolicy struct {
@@ -2184,6 +2247,35 @@ type Pattern struct {
 // PatternOnConflict defines model for Pattern.OnConflict.
 type PatternOnConflict string
 
+// Pause defines model for Pause.
+type Pause struct {
+	CreatedAt time.Time `json:"created_at"`
+	ID        string    `json:"id"`
+
+	// Name The channel, the category, or the id of the campaign; null: the scope is all.
+	Name string `json:"name"`
+
+	// Operator true: the operator has paused all tenants. Only the operator can end this pause.
+	Operator bool       `json:"operator"`
+	Reason   string     `json:"reason"`
+	Scope    PauseScope `json:"scope"`
+
+	// Until The end of the pause; null: it has none, and goes on until it is deleted.
+	Until time.Time `json:"until"`
+}
+
+// PauseScope defines model for Pause.Scope.
+type PauseScope string
+
+// Pauses defines model for Pauses.
+type Pauses struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list.
+	NextPageToken string `json:"next_page_token"`
+
+	// Pauses The latest first.
+	Pauses []Pause `json:"pauses"`
+}
+
 // Policy defines model for Policy.
 type Policy struct {
 	Categories map[string]Category `json:"categories,omitempty,omitzero"`
@@ -2305,6 +2397,9 @@ type Push struct {
 
 	// NextAttemptAt The time of the next attempt, if it differs from send_at: after a failed attempt, or because earlier sends are late.
 	NextAttemptAt time.Time `json:"next_attempt_at,omitempty,omitzero"`
+
+	// Paused A pause stops this push now; it is booked all the same. Only in answers to a submit, a reschedule or a retry.
+	Paused bool `json:"paused,omitempty,omitzero"`
 
 	// PossiblyDelivered An attempt of the push, or of the push that it retries, ended with an unknown outcome: the message may have arrived.
 	PossiblyDelivered bool `json:"possibly_delivered"`

@@ -12,6 +12,8 @@ var again = map[string]bool{
 	"cancel-campaign":    true,
 	"cancel-push":        true,
 	"check-quota":        true,
+	"create-pause":       true,
+	"delete-pause":       false,
 	"delete-user":        false,
 	"enable-webhook":     true,
 	"end-session":        false,

@@ -218,6 +218,7 @@ func (a *App) handler() http.Handler {
 		Schedules:   a.schedules,
 		Campaigns:   a.campaigns,
 		BulkChanges: bulk.New(a.store, a.pushes),
+		Pauses:      a.store,
 		Simulator:   campaign.NewSimulator(a.store, a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Every: a.channelEvery, Segmented: a.channelSegmented, Parse: campaign.Parse}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
@@ -239,7 +240,7 @@ func (a *App) handler() http.Handler {
 
 // gauges returns the gauges of every program.
 func (a *App) gauges() telemetry.Gauges {
-	return telemetry.Gauges{Backlog: a.store.Backlog, PutOff: a.store.PutOff, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, Rates: a.channelRates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
+	return telemetry.Gauges{Backlog: a.store.Backlog, PutOff: a.store.PutOff, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, Pauses: a.store.PauseCounts, Rates: a.channelRates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
 }
 
 // RunAPI serves the API on the configured address until HTTP.Drain after the end of ctx. It finishes requests under way.

@@ -138,6 +138,7 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 		RequestTimeout: longest, Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: records.Audits{Checks: []records.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
 		BulkChanges: bulk.New(b.store, b.pushes),
+		Pauses:      b.store,
 		Failures:    b.store,
 		Channels:    records.Channels{List: []records.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules:   recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 20}),

@@ -131,6 +131,13 @@ func logStories() map[string]logStory {
 			b.send("PUT", "/v1/policy", `{"rules":[{"name":"per-hour","limit":100,"window":"1h"}]}`).must(b.t, 200)
 			return request("DELETE", "/v1/policy", "")
 		}},
+		"create-pause": {auditlog.PauseCreate, func(_ *bundle, n int) logRequest {
+			return request("POST", "/v1/pauses", fmt.Sprintf(`{"scope":"category","name":"c%d","reason":"wrong text"}`, n))
+		}},
+		"delete-pause": {auditlog.PauseEnd, func(b *bundle, n int) logRequest {
+			made := b.send("POST", "/v1/pauses", fmt.Sprintf(`{"scope":"category","name":"d%d"}`, n)).must(b.t, 201).at(b.t, "id").(string)
+			return request("DELETE", "/v1/pauses/"+made, "").about(made)
+		}},
 		"create-schedule": {auditlog.ScheduleCreate, func(b *bundle, n int) logRequest { return request("POST", "/v1/schedules", scheduleText(n)) }},
 		"change-schedule": {auditlog.ScheduleChange, func(b *bundle, n int) logRequest {
 			made := schedule(b, n)

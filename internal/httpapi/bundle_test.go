@@ -193,6 +193,7 @@ func setupIn(t *testing.T, url string, st *store.Store, policy []quota.Rule) *bu
 		Schedules:   recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
 		BulkChanges: bulk.New(b.store, service),
+		Pauses:      b.store,
 		Simulator:   campaign.NewSimulator(b.store, campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
 		Log:         slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: b.limiter(),
 	}

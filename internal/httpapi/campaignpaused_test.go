@@ -64,8 +64,8 @@ func TestAgainPausing(t *testing.T) {
 	}
 }
 
-// pauses is one campaign that is paused and resumed by several callers, beside several workers, with all that was said of it.
-type pauses struct {
+// pausings is one campaign that is paused and resumed by several callers, beside several workers, with all that was said of it.
+type pausings struct {
 	*bundle
 	t     *testing.T
 	path  string
@@ -75,7 +75,7 @@ type pauses struct {
 }
 
 // ask makes a request, and records the state of the campaign in its answer.
-func (x *pauses) ask(method, target, body string) {
+func (x *pausings) ask(method, target, body string) {
 	begun := x.clock.Add(1)
 	r := ask(x.t, x.api, method, target, body, "Authorization", "Bearer "+x.key)
 	end := x.clock.Add(1)
@@ -124,7 +124,7 @@ func TestCampaigns_PausedStaysPaused(t *testing.T) {
 		for i := range 20 {
 			audience += fmt.Sprintf("user-%d-%d,Anna\n", round, i)
 		}
-		x := &pauses{bundle: b, t: t, path: b.campaignFor(audience)}
+		x := &pausings{bundle: b, t: t, path: b.campaignFor(audience)}
 		x.ask("POST", x.path+"/start", "")
 		var callers, others sync.WaitGroup
 		done := make(chan struct{})
@@ -176,7 +176,7 @@ func TestCampaigns_PausedStaysPaused(t *testing.T) {
 }
 
 // resumes pauses the campaign, waits until it is paused, and resumes it some requests later, again and again.
-func (x *pauses) resumes(random *rand.Rand) {
+func (x *pausings) resumes(random *rand.Rand) {
 	for range 3 {
 		x.ask("POST", x.path+"/pause", "")
 		for x.send("GET", x.path, "").at(x.t, "status") != "paused" {
@@ -191,7 +191,7 @@ func (x *pauses) resumes(random *rand.Rand) {
 }
 
 // pauses pauses the campaign, or reads it, a number of times.
-func (x *pauses) pauses(random *rand.Rand, times int) {
+func (x *pausings) pauses(random *rand.Rand, times int) {
 	for turn := range times {
 		if random.IntN(2) == 0 {
 			x.ask("POST", x.path+"/pause", "")
@@ -202,7 +202,7 @@ func (x *pauses) pauses(random *rand.Rand, times int) {
 }
 
 // read reads the campaign in one of the ways that show its status.
-func (x *pauses) read(turn int) {
+func (x *pausings) read(turn int) {
 	switch turn % 5 {
 	case 0, 1:
 		x.ask("GET", x.path, "")

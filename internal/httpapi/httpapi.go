@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
 	"github.com/sendquota/sendquota/internal/httpapi/limits"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
+	"github.com/sendquota/sendquota/internal/httpapi/pauses"
 	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/recurring"
@@ -47,6 +48,7 @@ type Config struct {
 	Schedules   *recurring.Service   // for /v1/schedules
 	Campaigns   *campaign.Service    // for /v1/campaigns and /v1/caps
 	BulkChanges *bulk.Service        // for /v1/bulk-changes
+	Pauses      pauses.Store         // for /v1/pauses
 	Simulator   *campaign.Simulator  // of Campaigns
 	Flows       records.FlowStore    // for /v1/status
 	Failures    records.FailureStore // for /v1/failures

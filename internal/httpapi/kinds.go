@@ -4,6 +4,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/accounts"
 	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
 	"github.com/sendquota/sendquota/internal/httpapi/limits"
+	"github.com/sendquota/sendquota/internal/httpapi/pauses"
 	"github.com/sendquota/sendquota/internal/httpapi/policies"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/httpapi/schedules"
@@ -16,7 +17,7 @@ func kinds() []rest.Kind {
 	return []rest.Kind{
 		rest.InvalidRequest, rest.Unauthorized, rest.Forbidden, rest.NotFound, rest.MethodNotAllowed, pushes.QuotaExceeded, pushes.QuietHours, pushes.OptedOut, pushes.TenantCap, pushes.NotCancelable,
 		pushes.NotReschedulable, pushes.NotRetryable, rest.KeyReused, pushes.PushGone, pushes.BatchRefused, webhooks.TooMany, webhooks.Disabled, webhooks.NotConfigured, schedules.TooMany,
-		campaigns.TooMany, pushes.TooManyBulk, campaigns.State, accounts.TooManyKeys, accounts.NotRotatable, accounts.OwnKey, accounts.TooManyUsers, accounts.EmailTaken, accounts.LastAdmin, accounts.UserDisabled,
+		campaigns.TooMany, pushes.TooManyBulk, pauses.TooMany, campaigns.State, accounts.TooManyKeys, accounts.NotRotatable, accounts.OwnKey, accounts.TooManyUsers, accounts.EmailTaken, accounts.LastAdmin, accounts.UserDisabled,
 		accounts.UserExternal, policies.Stale, rest.StaleVersion, rest.NotAcceptable, rest.TooLarge, rest.UnsupportedMedia, rest.RateLimited, rest.Unavailable, rest.Internal,
 	}
 }
@@ -24,7 +25,7 @@ func kinds() []rest.Kind {
 // problemOf returns the problem for an error of a resource, or nil.
 func problemOf(err error) rest.Problemer {
 	for _, of := range []func(error) rest.Problemer{
-		pushes.ProblemOf, webhooks.ProblemOf, policies.ProblemOf, schedules.ProblemOf, campaigns.ProblemOf, accounts.ProblemOf, limits.ProblemOf,
+		pushes.ProblemOf, webhooks.ProblemOf, policies.ProblemOf, schedules.ProblemOf, pauses.ProblemOf, campaigns.ProblemOf, accounts.ProblemOf, limits.ProblemOf,
 	} {
 		if p := of(err); p != nil {
 			return p

@@ -40,7 +40,8 @@ func TestBody_NullMembers(t *testing.T) {
 		"create-bulk-change": `{"action":"move","send_at":"LATER","all":false,"filter":{"recipient":"r","channel":"push","category":"c",
 			"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","from":"SOON","until":"LATER","reason":"gone"}}`,
 		"preview-campaign": `{"recipient":"r","longest":false}`, "change-user": `{"name":"n","role":"viewer","disabled":false}`,
-		"check-quota": `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
+		"create-pause": `{"scope":"all","name":null,"reason":"r","until":"LATER"}`,
+		"check-quota":  `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
 	more["change-schedule"], more["change-campaign"], more["simulate-campaign"] = more["create-schedule"], more["create-campaign"], more["create-campaign"]

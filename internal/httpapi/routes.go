@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/accounts"
 	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
 	"github.com/sendquota/sendquota/internal/httpapi/limits"
+	"github.com/sendquota/sendquota/internal/httpapi/pauses"
 	"github.com/sendquota/sendquota/internal/httpapi/policies"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/httpapi/recipients"
@@ -47,6 +48,7 @@ func newDocument() rest.Document {
 			{Name: recipients.Tag, Description: "Describe recipients: time zones, addresses, opt-outs, own limits."},
 			{Name: limits.Tag, Description: "Use your own rate limits, for any key."},
 			{Name: campaigns.Tag, Description: "Send one message to everyone in an audience."},
+			{Name: pauses.Tag, Description: "Stop sending, and resume."},
 			{Name: schedules.Tag, Description: "Send a push or a campaign repeatedly, by cron."},
 			{Name: records.TagRecords, Description: "List and count what was sent and refused."},
 			{Name: webhooks.Tag, Description: "Receive the events of pushes as signed requests to your endpoint."},
@@ -65,6 +67,7 @@ var knownPathParams = map[string]rest.PathParam{
 	recipients.Path + "/{id}":                       {Name: "id", Component: "recipient-id", Description: "The recipient, escaped for a path: a slash is %2F.", Example: "user-42", MaxText: pushes.MaxRecipient},
 	policies.Path + "/operations/{id}":              {Name: "id", Component: "policy-operation-id", Description: "The operation's id.", Example: rest.ExampleID},
 	campaigns.Path + "/{id}":                        {Name: "id", Component: "campaign-id", Description: "The campaign's id.", Example: rest.ExampleID},
+	pauses.Path + "/{id}":                           {Name: "id", Component: "pause-id", Description: "The pause's id.", Example: rest.ExampleID},
 	schedules.Path + "/{id}":                        {Name: "id", Component: "schedule-id", Description: "The schedule's id.", Example: rest.ExampleID},
 	webhooks.Path + "/{id}":                         {Name: "id", Component: "webhook-id", Description: "The webhook's id.", Example: rest.ExampleID},
 	webhooks.Path + "/{id}/deliveries/{delivery}":   {Name: "delivery", Component: "delivery-id", Description: "The delivery's id.", Example: rest.ExampleOtherID},
@@ -81,6 +84,7 @@ func (cfg *Config) operations(s *rest.Spec, svc *schedule.Service, now func() ti
 		policies.Operations(s, cfg.Policies),
 		limits.Operations(s, cfg.Limiter),
 		webhooks.Operations(s, cfg.Webhooks),
+		pauses.Operations(s, cfg.Pauses, svc.Channels),
 		schedules.Operations(s, cfg.Schedules, svc),
 		campaigns.Operations(s, cfg.Campaigns, cfg.Simulator, svc, cfg.exports, cfg.simulations),
 		records.Operations(s, records.Sources{

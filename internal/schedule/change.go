@@ -82,7 +82,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When,
 		s.cache.Hold(who, booking.Of(&v.Push))
 		s.wake(&v.Push)
 	}
-	v.Push.Sends = p.Sends
+	v.Push.Sends, v.Push.Paused = p.Sends, s.paused(&v.Push)
 	return Result{Push: v.Push, Usage: v.Usage}, nil
 }
 

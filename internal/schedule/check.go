@@ -27,6 +27,7 @@ func (s *Service) List(ctx context.Context, tenant uuid.UUID, f push.Filter, aft
 type Answer struct {
 	Refusal
 	OptedOut booking.OptOuts // opt-outs that match the push
+	Paused   bool            // a pause would stop it now; set by [Service.Check] only
 
 	// The channel, and the message after its templates were rendered; nil: the request has none.
 	Channel string
@@ -50,7 +51,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	found := s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind))
-	found.Channel, found.Message = d.Push.Channel, d.Push.Message
+	found.Channel, found.Message, found.Paused = d.Push.Channel, d.Push.Message, s.paused(&d.Push)
 	return found, nil
 }
 

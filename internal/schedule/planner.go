@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -25,6 +26,7 @@ type planStore interface {
 	Standing(ctx context.Context, r quota.Recipient, file booking.Terms) (booking.Standing, error)
 	Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (booking.Terms, map[string]booking.Person, error)
 	Attributes(ctx context.Context, tenant uuid.UUID, ids []string) (map[string]json.RawMessage, error)
+	Paused(p *push.Push, now time.Time) bool
 }
 
 // DefaultZone returns the name of the default time zone under the tenant's current policy.
@@ -38,6 +40,10 @@ func (pl *Planner) DefaultZone(ctx context.Context, tenant uuid.UUID) (string, e
 	}
 	return "UTC", nil
 }
+
+// paused reports whether a pause stops a push now. Call it after a transaction of the tenant: that has found the pauses in
+// force.
+func (pl *Planner) paused(p *push.Push) bool { return pl.store.Paused(p, pl.now()) }
 
 // unknownChannel returns the fault of a channel that is not configured.
 func unknownChannel(channels []string) string {

@@ -199,12 +199,14 @@ func holdsPlace(status push.Status) bool {
 func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decision) (Result, error) {
 	switch v.Outcome {
 	case booking.Booked:
+		v.Push.Paused = s.paused(&v.Push)
 		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case booking.Replayed:
 		usage, err := s.usage(ctx, &v.Push)
 		if err == nil && v.Push.Attempts > 0 {
 			v.Push, err = s.store.Push(ctx, d.Push.Tenant, v.Push.ID) // with its sends
 		}
+		v.Push.Paused = s.paused(&v.Push)
 		return Result{Push: v.Push, Usage: usage, Replayed: true}, err
 	case booking.Gone:
 		return Result{}, &push.GoneError{ID: v.Push.ID}

@@ -111,6 +111,9 @@ func heldReason(by string) string {
 	case push.PausedCampaign:
 		return "its campaign was paused"
 	}
+	if scope, paused := strings.CutPrefix(by, push.PausedBy); paused {
+		return "sending was paused: " + scope
+	}
 	return "no place when it was due: " + by
 }
 

@@ -33,6 +33,7 @@ func checkQuestion(f *Form, text []byte, errs *rest.FieldErrors) {
 type checkView struct {
 	Allowed             bool            `json:"allowed"`
 	Violations          []violationView `json:"violations"`
+	Paused              bool            `json:"paused" doc:"A pause stops such pushes now. They are still booked."`
 	OptedOut            *optOutsView    `json:"opted_out,omitempty" doc:"The recipient's opt-outs that forbid the push; only if there are any."`
 	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none, as for a recipient who has opted out."`
 	SMS                 *SMSView        `json:"sms,omitempty" doc:"The size of the text of message. Absent without message, or if the channel sends no text messages."`
@@ -50,7 +51,7 @@ func (h *quotas) check(c *rest.Call) error {
 		return f.explain("body", err)
 	}
 	return c.Answer(http.StatusOK, checkView{
-		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), OptedOut: optedOutOf(found),
+		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), Paused: found.Paused, OptedOut: optedOutOf(found),
 		NextAvailableAt: rest.MaybeTime(found.Next), PreviousAvailableAt: rest.MaybeTime(found.Previous),
 		SMS: h.sizeOf(found),
 	})

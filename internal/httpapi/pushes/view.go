@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -30,6 +31,7 @@ type pushView struct {
 	Deferred          bool           `json:"deferred" doc:"A conflict moved the push to a later time."`
 	NextAttemptAt     string         `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it differs from send_at: after a failed attempt, or because earlier sends are late."`
 	Held              *heldView      `json:"held,omitempty" doc:"Why the push was not sent when it was due; absent if it was. Of several holds, the last one."`
+	Paused            *bool          `json:"paused,omitempty" doc:"A pause stops this push now; it is booked all the same. Only in answers to a submit, a reschedule or a retry."`
 	ExpiresAt         string         `json:"expires_at" format:"date-time"`
 	Attempts          int            `json:"attempts"`
 	To                string         `json:"to,omitempty"`
@@ -61,6 +63,9 @@ func (v *pushView) AppendJSON(b []byte) []byte {
 	if v.Held != nil {
 		b = v.Held.AppendJSON(append(b, `,"held":`...))
 	}
+	if v.Paused != nil {
+		b = strconv.AppendBool(append(b, `,"paused":`...), *v.Paused)
+	}
 	b = appendText(b, `,"expires_at":`, v.ExpiresAt)
 	b = strconv.AppendInt(append(b, `,"attempts":`...), int64(v.Attempts), 10)
 	b = appendSome(b, `,"to":`, v.To)
@@ -88,18 +93,19 @@ func (v *pushView) AppendJSON(b []byte) []byte {
 
 // heldView is the reason why a due push waits, or waited.
 type heldView struct {
-	By    string  `json:"by" enum:"rule,pause" doc:"rule: a rule or quiet hours of the policy; pause: its campaign was paused."`
+	By    string  `json:"by" enum:"rule,pause" doc:"rule: a rule or quiet hours of the policy; pause: sending was paused."`
 	Rule  string  `json:"rule,omitempty" doc:"The name of the rule or the quiet hours; of several, the one that held the push longest."`
+	Scope string  `json:"scope,omitempty" enum:"all,channel,category,campaign" doc:"What was paused: everything, its channel, its category or its campaign. Only for a pause."`
 	Since string  `json:"since" format:"date-time"`
 	Until *string `json:"until" format:"date-time" nullable:"true" doc:"The expected end of the hold, or its end. null: not known."`
 }
 
 func heldViewOf(h push.Hold) *heldView {
-	switch h.By {
-	case "":
+	if h.By == "" {
 		return nil
-	case push.PausedCampaign:
-		return &heldView{By: "pause", Since: rest.Stamp(h.Since), Until: rest.MaybeTime(h.Until)}
+	}
+	if scope, paused := strings.CutPrefix(h.By, push.PausedBy); paused {
+		return &heldView{By: "pause", Scope: scope, Since: rest.Stamp(h.Since), Until: rest.MaybeTime(h.Until)}
 	}
 	return &heldView{By: "rule", Rule: h.By, Since: rest.Stamp(h.Since), Until: rest.MaybeTime(h.Until)}
 }
@@ -107,6 +113,7 @@ func heldViewOf(h push.Hold) *heldView {
 func (v *heldView) AppendJSON(b []byte) []byte {
 	b = appendText(b, `{"by":`, v.By)
 	b = appendSome(b, `,"rule":`, v.Rule)
+	b = appendSome(b, `,"scope":`, v.Scope)
 	b = appendText(b, `,"since":`, v.Since)
 	return append(appendMaybe(b, `,"until":`, v.Until), '}')
 }
@@ -202,6 +209,7 @@ func examplePush(status push.Status) *pushView {
 // bookedView shows a push with the use of its quota.
 func bookedView(texts TextService, r schedule.Result) *pushView {
 	v := viewOf(texts, r.Push)
+	v.Paused = &r.Push.Paused
 	v.Quota = usageViews(r.Usage, r.Push.SendAt)
 	return v
 }
