@@ -55,6 +55,8 @@ var commandRows = []commandRow{
 	{"migrate", "", "", ofMigrate},
 	{"seal rotate", "", "", ofSeal},
 	{"tenants create", "acme", "", ofStore},
+	{"pause", "--tenant acme --category news --reason test --until 2h", "--tenant none --all", ofStore},
+	{"resume", "--tenant acme --category news", "--tenant none --all", ofStore},
 	{"tenants list", "", "", ofStore},
 	{"tenants top", "", "", ofStore},
 	{"tenants cap", "acme --pending 5000", "none --pending 5000", ofStore},

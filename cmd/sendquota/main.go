@@ -58,10 +58,12 @@ var commands struct {
 		Check checkPolicy `cmd:"" help:"Report all errors of a policy in a file. It connects to no server. Exit status: 0 no error, 1 errors."`
 		Apply applyPolicy `cmd:"" help:"Put the policy of a file in force for a tenant, or forecast its effect."`
 	} `cmd:"" help:"Policies of tenants in files: rules, categories and quiet hours."`
-	Status   showStatus   `cmd:"" help:"Count the pushes that wait, are due and are under way, by tenant."`
-	Channels showChannels `cmd:"" help:"List the channels, as workers see them, with due pushes and the attempts of the last minute."`
-	Failures listFailures `cmd:"" help:"List the pushes that have failed or expired, by tenant, channel and reason, from the latest 100,000 of each tenant."`
-	Webhooks listWebhooks `cmd:"" help:"List the webhooks, without their secrets."`
+	Pause    pauseSending  `cmd:"" help:"Stop sending for a tenant, or for all: everything, a channel, a category or a campaign. No attempt begins from two seconds on. Succeeds if it is paused already."`
+	Resume   resumeSending `cmd:"" help:"End such a pause. What became due meanwhile is sent, as the quota allows. Succeeds if nothing is paused."`
+	Status   showStatus    `cmd:"" help:"Count the pushes that wait, are due and are under way, by tenant."`
+	Channels showChannels  `cmd:"" help:"List the channels, as workers see them, with due pushes and the attempts of the last minute."`
+	Failures listFailures  `cmd:"" help:"List the pushes that have failed or expired, by tenant, channel and reason, from the latest 100,000 of each tenant."`
+	Webhooks listWebhooks  `cmd:"" help:"List the webhooks, without their secrets."`
 	Push     struct {
 		Get    getPush    `cmd:"" help:"Show a push of any tenant, with its attempts. It shows no message and no address."`
 		List   listPushes `cmd:"" help:"List pushes: by tenant, then by send time."`
