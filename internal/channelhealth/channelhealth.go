@@ -85,6 +85,7 @@ type Health struct {
 	AsOf     time.Time                 // the time of the last report of that state; zero: no recent report
 	Waiting  [len(push.Levels)]Backlog // the tenant's pushes that are due and not being sent, by level
 	Attempts map[push.Outcome]int
+	Segments float64  // of a text message among these attempts, in the mean; 0: there was none
 	Recent   Outcomes // the tenant's, in OutcomesSpan
 }
 

@@ -28,16 +28,21 @@ type Channel struct {
 	Rate       int // attempts in the span Per, of all workers and tenants; 0: any number
 	Per        time.Duration
 	Burst      int
-	Unit       string      // messages or segments
+	Unit       string      // what Rate counts: messages or segments
 	Shares     push.Shares // of the service levels
 }
 
-// every returns the time that the channel's speed allows for a push; 0: any number of pushes may leave at once.
-func (c Channel) every() time.Duration {
+// every returns the time that the channel's speed allows for a push; 0: any number of pushes may leave at once. If the speed
+// counts segments, texts are taken to be as long as those of the last minute.
+func (c Channel) every(h *channelhealth.Health) time.Duration {
 	if c.Rate == 0 {
 		return 0
 	}
-	return c.Per / time.Duration(c.Rate)
+	every := c.Per / time.Duration(c.Rate)
+	if c.Unit == "segments" && h.Segments > 1 {
+		every = time.Duration(float64(every) * h.Segments)
+	}
+	return every
 }
 
 // channelStore reads the state of channels.
@@ -132,14 +137,8 @@ func (h *channels) count(ctx context.Context, tenant uuid.UUID) (channelsView, e
 	if err != nil {
 		return channelsView{}, err
 	}
-	var busy []string // the channels in which something of the tenant waits for its time
-	for _, c := range h.List {
-		if of := report.Of(c.Name); c.Rate > 0 && slices.ContainsFunc(of.Waiting[:], func(b channelhealth.Backlog) bool { return b.Waiting > 0 }) {
-			busy = append(busy, c.Name)
-		}
-	}
 	var all map[string][]channelhealth.Backlog
-	if len(busy) > 0 {
+	if slices.ContainsFunc(h.List, func(c Channel) bool { return c.Rate > 0 && report.Of(c.Name).Waits() > 0 }) {
 		if all, err = h.backlogs.Of(ctx, uuid.Nil); err != nil {
 			return channelsView{}, err
 		}
@@ -167,7 +166,7 @@ func (h *channels) view(report channelhealth.Report, tenant uuid.UUID, all map[s
 			begin = of.Until
 		}
 		var drained [len(push.Levels)]time.Time
-		for i, after := range channelhealth.Drain(all[c.Name], tenant, c.every(), c.Shares) {
+		for i, after := range channelhealth.Drain(all[c.Name], tenant, c.every(of), c.Shares) {
 			if after > 0 {
 				drained[i] = begin.Add(after).UTC()
 			}
