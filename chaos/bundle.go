@@ -31,6 +31,7 @@ type bundle struct {
 	history  *history
 	teams    *teams  // nil: there are none
 	upkeep   *upkeep // nil: workers do none, besides partitions ahead
+	paused   []pausedSpan
 }
 
 // rule is a rule of the quota, for the checks of this program.

@@ -50,6 +50,7 @@ func (j *findings) compare() {
 	j.occurrencesHold()
 	j.campaignsHold()
 	j.bulksHold()
+	j.pausesHold()
 	j.upkeepHolds()
 }
 

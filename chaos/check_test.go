@@ -157,6 +157,12 @@ func TestCheck_EachViolation(t *testing.T) {
 		{"before the cancel, unsaid", "did not say so", func(f *facts) {
 			f.arrivals = append(f.arrivals, testenv.Arrival{Push: "p2", Key: "p2", Recipient: "bert", Attempt: 1, At: noon.Add(-time.Second), Taken: true})
 		}},
+		{"in a pause", "I10: attempt 1 of push p", func(f *facts) {
+			f.paused = []pausedSpan{{from: noon.Add(-pauseTakes - time.Second), until: noon.Add(time.Minute)}}
+		}},
+		{"right after a pause, and after its end", "", func(f *facts) {
+			f.paused = []pausedSpan{{from: noon.Add(5 * time.Second), until: noon.Add(time.Minute)}, {from: noon.Add(-time.Hour), until: noon}}
+		}},
 		{"an occurrence", "", recurring(func(*facts) {})},
 		{"an occurrence that was missed", "", recurring(func(f *facts) {
 			f.recurs[1].Push, f.recurs[1].Outcome, f.recurs[1].Reason = "", "skipped", "missed"

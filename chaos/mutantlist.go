@@ -79,6 +79,15 @@ var allMutants = []mutant{{
 	story:    secondThoughts,
 	evidence: []string{"terms"},
 }, {
+	name:    "pauses",
+	program: "worker",
+	breaks:  "a claim does not look whether sending is paused",
+	mutations: []mutation{
+		{"internal/booking/claim.go", "if s.Pause != nil && now.Before(c.Push.ExpiresAt) {", "if false {"},
+	},
+	story:    stoppedSending,
+	evidence: []string{"I10"},
+}, {
 	name:      "rearm-poll",
 	program:   "worker",
 	breaks:    "a lane that was armed and not swept is neither armed again nor polled",

@@ -94,7 +94,7 @@ func draw[T any](l *lab, all []T) []T {
 // ofAPI reports whether it is the API that comes to a point.
 func ofAPI(p failpoint.Point) bool {
 	what, _, _ := strings.Cut(string(p), ".")
-	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move" || p == failpoint.CampaignActed
+	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move" || p == failpoint.CampaignActed || p == failpoint.PauseCreated || p == failpoint.PauseDeleted
 }
 
 // ofCampaign reports whether a point is on the way of campaigns.
@@ -106,8 +106,8 @@ func ofCampaign(p failpoint.Point) bool {
 // ofBulk reports whether a point is on the way of bulk changes.
 func ofBulk(p failpoint.Point) bool { return strings.HasPrefix(string(p), "bulk.") }
 
-// crash runs one case, and returns whether the point was reached.
-func (l *lab) crash(t testenv.T, c crash) (reached bool) {
+// world returns the configuration of a case.
+func (c crash) world() config {
 	world := small(c.name(), c.lanes)
 	if ofUpkeep(c.point) {
 		world.kept = keptBriefly
@@ -115,7 +115,12 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if ofAudit(c.point) {
 		world.audit = 100 * time.Millisecond // a pause behind a chunk is so short, too, that passes end in seconds
 	}
-	b := l.setup(t, world)
+	return world
+}
+
+// crash runs one case, and returns whether the point was reached.
+func (l *lab) crash(t testenv.T, c crash) (reached bool) {
+	b := l.setup(t, c.world())
 	plan := []string{c.String()}
 	var apiPlan, workerPlan []string
 	switch {
@@ -144,6 +149,10 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if ofBulk(c.point) {
 		b.startBulks()
 	}
+	resume := func() {}
+	if ofPause(c.point) {
+		resume = b.stopSending()
+	}
 	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
 		b.flush()
 		testenv.Sleep(t, 3*time.Second)
@@ -153,6 +162,10 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 		victim = worker
 		defer b.thaw(victim, c)()
 	}
+	if ofPause(c.point) { // what becomes due meanwhile waits
+		testenv.Sleep(t, 4*time.Second)
+	}
+	resume()
 	if campaigns != nil {
 		b.endCampaigns(campaigns, 40*time.Second)
 	}

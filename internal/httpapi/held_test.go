@@ -66,7 +66,7 @@ func TestPush_Held(t *testing.T) {
 	if late := record.at(t, "sends", 0, "late_ms"); late != float64(began.Sub(promised).Milliseconds()) {
 		t.Errorf("late by %v ms: %s", late, record.text)
 	}
-	if text := b.send("GET", "/v1/sends/export", "", "Accept", "text/csv").must(t, 200).text; !strings.Contains(text, ",error,late_ms,page_token") {
+	if text := b.send("GET", "/v1/sends/export", "", "Accept", "text/csv").must(t, 200).text; !strings.Contains(text, ",error,late_ms,segments,page_token") {
 		t.Error(text)
 	}
 }

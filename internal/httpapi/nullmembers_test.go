@@ -41,7 +41,7 @@ func TestBody_NullMembers(t *testing.T) {
 			"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","from":"SOON","until":"LATER","reason":"gone"}}`,
 		"preview-campaign": `{"recipient":"r","longest":false}`, "change-user": `{"name":"n","role":"viewer","disabled":false}`,
 		"create-pause": `{"scope":"all","name":null,"reason":"r","until":"LATER"}`,
-		"check-quota":  `{"recipient":"r","channel":"push","category":"c","send_at":"SOON"}`,
+		"check-quota":  `{"recipient":"r","channel":"push","category":"c","send_at":"SOON","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1}}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
 	more["change-schedule"], more["change-campaign"], more["simulate-campaign"] = more["create-schedule"], more["create-campaign"], more["create-campaign"]

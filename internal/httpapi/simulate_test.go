@@ -40,7 +40,7 @@ func TestSimulate(t *testing.T) {
 	// bert's push leaves no place up to latest; carl's push does, half an hour later. All of them could be sent before it.
 	want := `{"recipients":4,"accepted":1,"deferred":1,"refused":1,"opted_out":1,"invalid":0,"by_rule":{"per-hour":2},` +
 		`"delays":[{"up_to_seconds":60,"recipients":0},{"up_to_seconds":300,"recipients":0},{"up_to_seconds":900,"recipients":0},{"up_to_seconds":3600,"recipients":1},` +
-		`{"up_to_seconds":14400,"recipients":0},{"up_to_seconds":86400,"recipients":0},{"up_to_seconds":null,"recipients":0}],"collides_with":[],` +
+		`{"up_to_seconds":14400,"recipients":0},{"up_to_seconds":86400,"recipients":0},{"up_to_seconds":null,"recipients":0}],"finishes_at":"` + at(30*time.Minute) + `","would_expire":0,"collides_with":[],` +
 		`"better_starts":[{"send_at":"` + at(30*time.Minute) + `","accepted":2},{"send_at":"` + at(45*time.Minute) + `","accepted":2},{"send_at":"` + at(time.Hour) + `","accepted":2}]}` + "\n"
 	if r := b.simulate(id).must(t, 200); r.text != want {
 		t.Errorf("%s\nwant\n%s", r.text, want)
