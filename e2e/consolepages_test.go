@@ -25,7 +25,7 @@ var notPages = map[string]string{
 	"/console/campaigns/{id}/audience/columns": "leads to the audience", "/console/campaigns/{id}/audience/bad-lines": "leads to the audience", "/console/campaigns/{id}/send-at": "leads to the simulation",
 	"/console/campaigns/{id}/delete": "leads to the campaign", "/console/campaigns/{id}/pause": "leads to the campaign", "/console/campaigns/{id}/resume": "leads to the campaign",
 	"/console/why/book": "leads to the question", "/console/schedules/{id}/delete": "leads to the schedule", "/console/policy/delete": "leads to the policy", "/console/pushes/bulk/{id}/stop": "leads to the change",
-	"/console/settings/keys/{id}/rotate": "leads to the keys", "/console/settings/keys/{id}/revoke": "leads to the keys", "/console/sign-out": "leads to now",
+	"/console/pauses/{id}/resume": "leads to the pauses", "/console/settings/keys/{id}/rotate": "leads to the keys", "/console/settings/keys/{id}/revoke": "leads to the keys", "/console/sign-out": "leads to now",
 	"/console/campaigns/{id}/export": "is a file", "/console/proof/log/export": "is a file",
 }
 
@@ -112,6 +112,7 @@ func TestConsole_Pages(t *testing.T) {
 		{w, "/console/schedules/{id}", "/console/schedules/" + schedule["id"].(string), "at 09:00, on Monday"},
 		{w, "/console/schedules/new", "", "Cron expression"},
 		{w, "/console/policy", "", "per-minute"},
+		{w, "/console/pauses", "", "Nothing is stopped"},
 		{w, "/console/settings/keys", "", "New API key"},
 		{w, "/console/settings/webhooks", "", hook.URL},
 		{w, "/console/settings/webhooks/{id}", "/console/settings/webhooks/" + hook.ID, "webhook.test"},

@@ -29,7 +29,7 @@ func TestBulk(t *testing.T) {
 	}
 	b.post("/console/pushes/bulk", "recipient", "user-1", "action", "move", "send_at", "never", "do", "check").has(t, 422, "fault-send_at")
 	started := b.post("/console/pushes/bulk", append(fields, "do", "start", "estimated", "cancel;;", "once", "one-key")...)
-	b.follow(started).has(t, 200, "running", "Stop", "hx-sse:connect")
+	b.follow(started).has(t, 200, "running", `/stop"`, "hx-sse:connect")
 	booked := b.submit("user-1", 3*time.Hour)
 	for range 10 {
 		if _, err := b.bulks.Pass(t.Context()); err != nil {
@@ -38,7 +38,7 @@ func TestBulk(t *testing.T) {
 	}
 	done := b.follow(started)
 	done.has(t, 200, "done", "Canceled: 1 of 1")
-	if strings.Contains(done.Body, "Stop") {
+	if strings.Contains(done.Body, `/stop"`) {
 		t.Error("what has ended can be stopped")
 	}
 	for _, left := range []client.Push{other, booked} {

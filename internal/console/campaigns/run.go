@@ -75,6 +75,7 @@ const progressEvery = 2 * time.Second
 func streamCampaign(p *frame.Page) error {
 	id := p.Param("id")
 	return p.Stream("campaign", "progress", progressEvery, func() (any, error) {
+		p.LookAgain()
 		one, err := p.API.Campaigns.Get(p.Context(), id)
 		return runningView{Campaign: one}, err
 	})

@@ -21,15 +21,21 @@ import (
 )
 
 func (s *Site) NewPage(w http.ResponseWriter, r *http.Request, who Visitor) *Page {
+	api, calls := s.callAPI(w, r, who)
+	p := &Page{Visitor: who, Form: Form{Times: Times{Zones: readZones(r), Clock: s.cfg.Now}, Request: r}, site: s, Writer: w, API: api, Made: calls}
+	p.flash = p.takeFlash()
+	p.Notice = p.flash.Notice
+	return p
+}
+
+// callAPI returns a client of the API of this program for a visitor, and the record of its calls.
+func (s *Site) callAPI(w http.ResponseWriter, r *http.Request, who Visitor) (*client.Client, *inProcess) {
 	calls := &inProcess{api: s.api, caller: who.Caller, w: w, page: r}
 	api, err := client.New("http://api", "of-this-program", client.Config{HTTP: &http.Client{Transport: calls}, Retries: -1})
 	if err != nil {
 		panic(err) // the address and the key are valid
 	}
-	p := &Page{Visitor: who, Form: Form{Times: Times{Zones: readZones(r), Clock: s.cfg.Now}, Request: r}, site: s, Writer: w, API: api, Made: calls}
-	p.flash = p.takeFlash()
-	p.Notice = p.flash.Notice
-	return p
+	return api, calls
 }
 
 func (p *Page) Context() context.Context { return p.Request.Context() }
@@ -85,6 +91,7 @@ func (p *Page) setProblem(problem *client.Problem, err error) {
 }
 
 func (p *Page) send(status int, screen, title string, view any) error {
+	p.lookForPauses()
 	p.Title, p.Main, p.drawing = title, view, drawing{}
 	main, err := p.draw(screen, "main")
 	if err != nil {

@@ -72,6 +72,8 @@ var functions = template.FuncMap{
 	"bodywords":    BodyWords,
 	"campaignname": CampaignName,
 	"said":         Words,
+	"pausewords":   pauseWords,
+	"heldwords":    HeldWords,
 	"dict":         dict,
 	"joined":       func(all []string) string { return strings.Join(all, ", ") },
 	"perline":      func(all []string) string { return strings.Join(all, "\n") },

@@ -115,7 +115,8 @@ type Page struct {
 	Made   *inProcess
 	Sent   bool
 
-	flash flash // from the previous page
+	flash   flash // from the previous page
+	Stopped Stopped
 }
 
 // Section is a part of the console: its pages, with their templates and the functions that these call.

@@ -94,6 +94,10 @@ func (a *answerWhy) held(ctx context.Context, p client.Push) error {
 	if p.SendAt.After(a.now) {
 		return nil
 	}
+	if p.Held.By == client.HeldByPause && (p.Held.Until.IsZero() || p.Held.Until.After(a.now)) {
+		a.Sentence += " It waits, because " + frame.HeldWords(p.Held.Scope) + ". It is sent after sending resumes."
+		return nil
+	}
 	found, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.Who, SendAt: a.now, Channel: p.Channel, Category: p.Category})
 	for _, v := range found.Violations {
 		if v.Per == "" && !v.Until.IsZero() { // only quiet hours have an end without a period

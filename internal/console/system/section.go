@@ -33,6 +33,10 @@ func systemRoutes(r frame.Routes) {
 	r.Get("/now", push.ScopeRecordsRead, showNow)
 	r.Get("/now/live", push.ScopeRecordsRead, streamNow)
 
+	r.Get(frame.PausesPath, push.ScopePausesRead, showPauses)
+	r.Post(frame.PausesPath, push.ScopePausesWrite, stopSending)
+	r.Form(frame.PausesPath+"/{id}/resume", frame.PausesPath, push.ScopePausesWrite, resumeSending)
+
 	r.Get("/policy", push.ScopePolicyRead, showPolicy)
 	r.Long("/policy", push.ScopePolicyWrite, savePolicy)
 	r.Form("/policy/delete", "/policy", push.ScopePolicyWrite, deletePolicy)

@@ -63,7 +63,7 @@ type role struct {
 var roleWords = map[user.Role]string{
 	user.Viewer: "can view everything; addresses are hidden",
 	user.Editor: "can also draft campaigns and edit recipients and the policy; cannot send, but a new address also applies to scheduled messages",
-	user.Sender: "can also send, move and cancel",
+	user.Sender: "can also send, move, cancel and stop sending",
 	user.Admin:  "can do everything, including API keys and users",
 }
 
