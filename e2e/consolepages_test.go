@@ -156,6 +156,21 @@ func TestConsole_Pages(t *testing.T) {
 			t.Errorf("%s is no route", route)
 		}
 	}
+	stop, err := api.Pauses.Create(t.Context(), client.NewPause{Scope: client.NewPauseScopeChannel, Name: "push", Reason: "Wrong text"})
+	testenv.Check(t, err)
+	w.visit("/console/pushes/" + one.ID)
+	w.shown("aside", "Sending is stopped: the channel push. Resume sending")
+	w.said("It waits, because sending is stopped")
+	w.screen("")
+	w.visit("/console/pauses")
+	w.until(`document.querySelector("#f-scope").checkVisibility() && !document.querySelector("#f-channel").checkVisibility()`)
+	w.until(`document.querySelector("#f-scope").value = "channel", document.querySelector("#f-channel").checkVisibility() && !document.querySelector("#f-category").checkVisibility()`)
+	w.screen("pauses")
+	w.click("button", "Resume sending")
+	w.said("Nothing is stopped")
+	if _, err := api.Pauses.Get(t.Context(), stop.ID); err == nil {
+		t.Error("the pause is in force")
+	}
 	w.visit("/console/campaigns/" + draft.ID)
 	w.said("same time for everyone")
 	w.screen("campaign-draft")

@@ -1,6 +1,10 @@
 package console
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -9,8 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // resumes returns the addresses of the buttons that resume sending.
@@ -148,4 +154,83 @@ func TestPauses_Operator(t *testing.T) {
 	}
 	b.post("/console/pauses/"+made.ID.String()+"/resume").has(t, 403, "Only the operator can resume this")
 	b.get("/console/pauses").has(t, 200, "maintenance")
+}
+
+// TestPauses_Held: a message that is due shows which pause holds it, also in the answer to “Why didn’t they get it?”.
+func TestPauses_Held(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.follow(b.post("/console/pauses", "scope", "channel", "channel", "push", "zone", "UTC"))
+	one, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "Hello"}})
+	if err != nil || !one.Paused {
+		t.Fatalf("paused: %t, %v", one.Paused, err)
+	}
+	time.Sleep(time.Until(one.SendAt) + time.Second) // it is due, in whole seconds
+	testenv.Exec(t, b.url, `UPDATE live SET pause_id = (SELECT id FROM pauses WHERE tenant_id = $1) WHERE tenant_id = $1`, [16]byte(b.tenant)) // as a worker does
+	b.get("/console/pushes/"+one.ID).has(t, 200, "It waits, because sending is stopped: the channel push", "<dt>Held</dt><dd>sending of its channel was stopped from")
+	why := url.Values{"recipient": {"anna"}, "at": {one.SendAt.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}
+	b.get("/console/why?"+why.Encode()).has(t, 200, "It waits, because sending of its channel was stopped. It is sent after sending resumes.")
+}
+
+// TestPauses_Live: the progress of an open campaign shows a stop that came later.
+func TestPauses_Live(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	campaign := b.draft(client.NewCampaign{SendAt: time.Now().Add(time.Hour)}, "recipient\nanna\n")
+	if _, err := b.api.Campaigns.Start(t.Context(), campaign.ID); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	server := httptest.NewServer(b.console)
+	defer server.Close()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/console/campaigns/"+campaign.ID+"/live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	seen, part := "", make([]byte, 16<<10)
+	for deadline := time.Now().Add(longest); !strings.Contains(seen, "It waits, because sending is stopped: everything"); {
+		n, err := answer.Body.Read(part)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%v after %s", err, seen)
+		}
+		if seen == "" {
+			if strings.Contains(string(part[:n]), "It waits") {
+				t.Fatal("it waits before the stop")
+			}
+			if _, err := b.api.Pauses.Create(t.Context(), client.NewPause{Scope: client.NewPauseScopeAll}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		seen += string(part[:n])
+	}
+}
+
+// TestPauses_Unknown: without an answer about pauses, pages have no banner, and are shown.
+func TestPauses_Unknown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	asked := 0
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/pauses" {
+			asked++
+			http.Error(w, "no", http.StatusServiceUnavailable)
+			return
+		}
+		b.handler.ServeHTTP(w, r)
+	})
+	b.console = frame.New(api, b.who, allScreens(), menu, frame.Config{}).Handler()
+	b.get("/console/settings/channels").has(t, 200, "push", "Stop sending").lacks(t, "Sending is stopped")
+	if asked != 1 {
+		t.Errorf("%d requests for one page", asked)
+	}
+	b.get("/console/pauses").has(t, 503)
+	if asked != 2 {
+		t.Errorf("the error page asks again: %d", asked-1)
+	}
 }
