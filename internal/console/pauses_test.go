@@ -165,7 +165,7 @@ func TestPauses_Held(t *testing.T) {
 	if err != nil || !one.Paused {
 		t.Fatalf("paused: %t, %v", one.Paused, err)
 	}
-	time.Sleep(time.Until(one.SendAt) + time.Second) // it is due, in whole seconds
+	time.Sleep(time.Until(one.SendAt) + time.Second)                                                                                           // it is due, in whole seconds
 	testenv.Exec(t, b.url, `UPDATE live SET pause_id = (SELECT id FROM pauses WHERE tenant_id = $1) WHERE tenant_id = $1`, [16]byte(b.tenant)) // as a worker does
 	b.get("/console/pushes/"+one.ID).has(t, 200, "It waits, because sending is stopped: the channel push", "<dt>Held</dt><dd>sending of its channel was stopped from")
 	why := url.Values{"recipient": {"anna"}, "at": {one.SendAt.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}
