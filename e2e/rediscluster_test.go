@@ -60,7 +60,7 @@ func TestRedisCluster_NodeLost(t *testing.T) {
 	b, master := setupCluster(t, (*testenv.Cluster).Addrs, clusterConfig), 0
 	trial := newRedisTrial(&ownRedis{t: t}, b.bundle)
 	trial.meets(redisFault{
-		name: "node lost",
+		name: "node lost", oneNode: true,
 		begin: func(r *ownRedis) {
 			master = b.masterOfQueue()
 			r.must(b.cluster.Nodes[master].Kill())

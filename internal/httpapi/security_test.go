@@ -96,7 +96,10 @@ func TestTenants_Isolated(t *testing.T) {
 	person := b.send("POST", "/v1/users", `{"email":"name-secret@example.com","role":"viewer"}`).must(t, 201).at(t, "id").(string)
 	bulk := b.send("POST", "/v1/bulk-changes", `{"action":"cancel","filter":{"category":"name-secret"}}`).must(t, 202).at(t, "id").(string)
 
+	pause := b.send("POST", "/v1/pauses", `{"scope":"category","name":"name-secret","reason":"body-secret"}`).must(t, 201).at(t, "id").(string)
+
 	bodies := map[string]string{
+		"POST /v1/pauses":                             `{"scope":"category","name":"mine"}`,
 		"POST /v1/users":                              `{"email":"eve@example.com","role":"viewer"}`,
 		"PATCH /v1/users/" + person:                   `{"name":"mine"}`,
 		"PUT /v1/policy":                              `{}`,
@@ -128,6 +131,7 @@ func TestTenants_Isolated(t *testing.T) {
 		path = strings.Replace(path, "/v1/schedules/"+id, "/v1/schedules/"+schedule, 1)
 		path = strings.Replace(path, "/v1/campaigns/"+id, "/v1/campaigns/"+campaign, 1)
 		path = strings.Replace(path, "/v1/bulk-changes/"+id, "/v1/bulk-changes/"+bulk, 1)
+		path = strings.Replace(path, "/v1/pauses/"+id, "/v1/pauses/"+pause, 1)
 		path = strings.Replace(path, "/deliveries/"+id, "/deliveries/"+delivery, 1)
 		path = strings.Replace(path, "/v1/policy/operations/"+id, "/v1/policy/operations/"+change, 1)
 		if !strings.HasPrefix(path, "/v1/") {
@@ -139,7 +143,7 @@ func TestTenants_Isolated(t *testing.T) {
 			headers = append(headers, "Content-Type", "text/csv")
 		}
 		got := b.send(method, path, bodies[method+" "+path], headers...)
-		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/users/") || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasPrefix(path, "/v1/campaigns/"+campaign) || strings.HasPrefix(path, "/v1/bulk-changes/"+bulk) || strings.HasSuffix(path, change) {
+		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/users/") || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasPrefix(path, "/v1/campaigns/"+campaign) || strings.HasPrefix(path, "/v1/bulk-changes/"+bulk) || strings.HasPrefix(path, "/v1/pauses/"+pause) || strings.HasSuffix(path, change) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
 			}
@@ -148,7 +152,7 @@ func TestTenants_Isolated(t *testing.T) {
 		} else if got.status/100 != 2 {
 			t.Errorf("%s %s: %d %s", method, path, got.status, got.text) // the tenant's own view, which is empty or new
 		}
-		if strings.Contains(got.text, id) || strings.Contains(got.text, b.keyID()) || strings.Contains(got.text, person) || strings.Contains(got.text, hook) || strings.Contains(got.text, schedule) || strings.Contains(got.text, campaign) || strings.Contains(got.text, bulk) || strings.Contains(got.text, "body-secret") || strings.Contains(got.text, change) || strings.Contains(got.text, "name-secret") || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
+		if strings.Contains(got.text, id) || strings.Contains(got.text, b.keyID()) || strings.Contains(got.text, person) || strings.Contains(got.text, hook) || strings.Contains(got.text, schedule) || strings.Contains(got.text, campaign) || strings.Contains(got.text, bulk) || strings.Contains(got.text, pause) || strings.Contains(got.text, "body-secret") || strings.Contains(got.text, change) || strings.Contains(got.text, "name-secret") || strings.Contains(got.text, "secret-path") || strings.Contains(got.text, "meta-secret") || strings.Contains(got.text, "bert-secret") {
 			t.Errorf("%s %s shows another tenant's: %s", method, path, got.text)
 		}
 	}
