@@ -22,14 +22,14 @@ func TestRole_Scopes(t *testing.T) {
 		}
 		return all
 	}
-	want := []string{"pushes:read", "quota:read", "recipients:read", "policy:read", "campaigns:read", "records:read", "keys:read", "users:read"}
+	want := []string{"pushes:read", "quota:read", "recipients:read", "policy:read", "campaigns:read", "records:read", "keys:read", "users:read", "pauses:read"}
 	for _, step := range []struct {
 		role Role
 		more []string
 	}{
 		{Viewer, nil},
 		{Editor, []string{"recipients:write", "policy:write", "campaigns:draft"}},
-		{Sender, []string{"pushes:write", "limits:take", "campaigns:write"}},
+		{Sender, []string{"pushes:write", "limits:take", "campaigns:write", "pauses:write"}},
 		{Admin, []string{"webhooks:manage", "keys:write", "users:write"}},
 	} {
 		want = append(want, step.more...)
