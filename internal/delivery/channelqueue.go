@@ -295,6 +295,6 @@ func (q *channelQueue) close() (longest map[int]booking.Due) {
 			longest[shard] = d
 		}
 	})
-	q.closed, q.waiting, q.members = true, levelQueue{}, nil
+	q.closed, q.waiting, q.members = true, levelQueue{sharing: sharing{shares: q.waiting.shares}}, nil
 	return longest
 }

@@ -61,6 +61,9 @@ func (q *naiveQueue) pop(admitted func(uuid.UUID) bool) (d booking.Due, ok bool)
 	}
 	q.now = max(q.now, q.tags[i])
 	q.tags[i] += 1 / float64(q.shares[i])
+	for j := range q.tags { // a level that was passed over is behind by ten pushes of the least share at most
+		q.tags[j] = max(q.tags[j], q.now-10/float64(min(q.shares[0], q.shares[1], q.shares[2])))
+	}
 	return d, true
 }
 
@@ -150,5 +153,29 @@ func TestSharing_Learn(t *testing.T) {
 	demanded = s.demand(func(push.Level) bool { return false })
 	if s.learn(nil, demanded); s.served != [3]int{0, 0, 2} {
 		t.Errorf("without Redis: %v is left to report", s.served)
+	}
+}
+
+// TestSharing_PassedOver: a level that waited for long without being served, because its tenants were held, does not stop
+// the others when it is served again.
+func TestSharing_PassedOver(t *testing.T) {
+	t.Parallel()
+	s := sharing{shares: push.DefaultShares}
+	s.begins(push.Bulk)
+	for range 36_000 { // an hour at ten a second
+		s.serve(push.Urgent, 1)
+	}
+	bulk := 0
+	for range 80 {
+		l := s.order()[0]
+		if l == push.Normal {
+			l = s.order()[1]
+		}
+		if s.serve(l, 1); l == push.Bulk {
+			bulk++
+		}
+	}
+	if bulk < 10 || bulk > 20 { // its share, and ten
+		t.Errorf("%d of 80 were bulk", bulk)
 	}
 }

@@ -1,13 +1,16 @@
 package delivery
 
 import (
+	"slices"
+
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // sharing decides which service level is served next, so that each gets its share of what is sent, and what one does not
 // use goes to the others: start-time fair queueing. Each level has a tag, which grows by one over the share with each push
-// of the level, and the level with the least tag is next. A level that had nothing waiting gets no credit for that time.
+// of the level, and the level with the least tag is next. A level that had nothing waiting gets no credit for that time. A
+// level that was passed over, because its tenants are held, gets little: see [pace.MostBehind].
 type sharing struct {
 	shares push.Shares
 	tags   pace.Tags
@@ -34,11 +37,16 @@ func (s *sharing) order() (order [len(push.Levels)]push.Level) {
 // serve counts n pushes of a level; negative: they were not sent after all.
 func (s *sharing) serve(l push.Level, n int) {
 	i := l.Index()
-	if n > 0 {
-		s.tags.Now = max(s.tags.Now, s.tags.Level[i])
-	}
 	s.tags.Level[i] += float64(n) / float64(s.shares[i])
 	s.served[i] += n
+	if n <= 0 {
+		return
+	}
+	s.tags.Now = max(s.tags.Now, s.tags.Level[i]-1/float64(s.shares[i])) // of the last of them
+	least := s.tags.Now - pace.MostBehind/float64(slices.Min(s.shares[:]))
+	for j := range s.tags.Level {
+		s.tags.Level[j] = max(s.tags.Level[j], least)
+	}
 }
 
 // demand returns what other workers have to know, once.

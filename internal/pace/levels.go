@@ -9,6 +9,10 @@ type Demand struct {
 	Served [len(push.Levels)]int  // pushes sent, by level
 }
 
+// MostBehind bounds how far a level may be behind its share, in pushes of the level with the least share. A level that was
+// passed over for long must not stop the others when it is served again.
+const MostBehind = 10
+
 // Tags say which level comes next: the one with the least tag, among those in which something waits. A level's tag grows by
 // one over its share with each push that is sent.
 type Tags struct {
@@ -26,7 +30,7 @@ func (d Demand) arguments(args []any) []any {
 	if d.Shares == (push.Shares{}) { // no levels
 		return append(args, 0)
 	}
-	args = append(args, len(d.Shares))
+	args = append(args, len(d.Shares), MostBehind)
 	for i, share := range d.Shares {
 		waits := 0
 		if d.Waits[i] {

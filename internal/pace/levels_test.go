@@ -194,3 +194,17 @@ func TestSlots_LevelsForgotten(t *testing.T) {
 		})
 	}
 }
+
+// TestSlots_ManySentBefore: a worker reports all that it sent while it could not reach Redis. A level that begins to wait
+// then neither pays nor gets credit for it.
+func TestSlots_ManySentBefore(t *testing.T) {
+	t.Parallel()
+	c, s := setup(t), PerSpan(10, time.Second, 1)
+	workers := []*levelWorker{{waits: [3]bool{2: true}, served: [3]int{2: 3000}}, {waits: [3]bool{true}, at: time.Second}}
+	for c.real < 41*time.Second {
+		c.act(s, workers)
+	}
+	if got := sentBy(workers, time.Second, 11*time.Second); got[0] < 80 || got[2] < 8 {
+		t.Errorf("%v were sent in ten seconds", got)
+	}
+}

@@ -19,8 +19,10 @@
 -- ARGV[5]  how long a worker may have to wait for a slot, in microseconds
 -- ARGV[6]  when the slots that the worker knows of are used up, in microseconds from
 --          now; negative: in the past; empty: it knows of none
--- ARGV[7]  number of levels; then for each level its share, the number of pushes sent
---          since the worker last asked, and 1 if something waits in it, otherwise 0
+-- ARGV[7]  number of levels
+-- ARGV[8]  how far a level may be behind its share, in pushes of the level with the
+--          least share; then for each level its share, the number of pushes sent since
+--          the worker last asked, and 1 if something waits in it, otherwise 0
 --
 -- Answers {the number of slots taken, microseconds until the first one, and until all
 -- taken slots are used up, the tags in millionths}. If none was taken: {0, microseconds
@@ -45,14 +47,19 @@ if levels > 0 then
   if #tags ~= 1 + 2 * levels then
     for i = 1, 1 + 2 * levels do tags[i] = 0 end
   end
+  local smallest = math.huge
   for i = 1, levels do
-    local share, sent = tonumber(ARGV[5 + 3 * i]), tonumber(ARGV[6 + 3 * i])
-    if sent > 0 then tags[1] = math.max(tags[1], tags[1 + i]) end
+    local share, sent = tonumber(ARGV[6 + 3 * i]), tonumber(ARGV[7 + 3 * i])
+    smallest = math.min(smallest, share)
     tags[1 + i] = tags[1 + i] + sent / share
+    if sent > 0 then tags[1] = math.max(tags[1], tags[1 + i] - 1 / share) end
+  end
+  for i = 1, levels do
+    tags[1 + i] = math.max(tags[1 + i], tags[1] - tonumber(ARGV[8]) / smallest)
   end
   local least
   for i = 1, levels do
-    local here, seen = ARGV[7 + 3 * i] == '1', 1 + levels + i
+    local here, seen = ARGV[8 + 3 * i] == '1', 1 + levels + i
     tags[seen] = math.min(tags[seen], now) -- the clock may have gone back
     local waits = now - tags[seen] <= stay -- at any worker
     if here then
