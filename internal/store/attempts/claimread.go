@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -86,34 +85,6 @@ const bodiesSQL = `
 	SELECT ` + pushes.PushColumns + `, l.i
 	FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[]) AS l (push_id, token, attempts, started_at, i)
 	CROSS JOIN LATERAL (SELECT * FROM {pushes} p WHERE p.shard = ANY ($6::smallint[]) AND id = l.push_id OFFSET 0) p`
-
-// recentSendsSQL reads the recent sends to recipients.
-const recentSendsSQL = `
-	SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at{kinds}
-	FROM unnest($1::bigint[]) AS k
-	CROSS JOIN LATERAL (
-		SELECT tenant_id, recipient, push_id, handed_at, ended_at{columns} FROM {sends} s
-		WHERE s.shard = ANY ($3::smallint[]) AND recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
-		OFFSET 0
-	) s
-	ORDER BY k.k, at`
-
-// recentSends returns recentSendsSQL, with the kinds of the sends if they are needed.
-func recentSends(kinds bool) string {
-	of, columns := "", ""
-	if kinds {
-		of, columns = ", s.channel, s.category", ", channel, category"
-	}
-	return strings.NewReplacer("{kinds}", of, "{columns}", columns).Replace(recentSendsSQL)
-}
-
-// sendFound is a send that a claim found.
-type sendFound struct {
-	key       int64
-	tenant    uuid.UUID
-	recipient string
-	quota.Booking
-}
 
 // liveFound is a row of live that a claim found.
 type liveFound struct {
@@ -279,16 +250,6 @@ func (s *claimState) add(l liveFound) {
 		if !l.allowed {
 			d.Barred = append(d.Barred, booking.Due{RecipientKey: l.key, Tenant: l.tenant, Channel: l.push.Channel, At: l.next, Rank: push.RankOf(l.push.Level, false)})
 		}
-	}
-}
-
-func scanSend(kinds bool) pgx.RowToFunc[sendFound] {
-	return func(row pgx.CollectableRow) (f sendFound, err error) {
-		columns := []any{&f.key, &f.tenant, &f.recipient, &f.ID, &f.At}
-		if kinds {
-			columns = append(columns, &f.Kind.Channel, &f.Kind.Category)
-		}
-		return f, row.Scan(columns...)
 	}
 }
 
