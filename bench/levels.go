@@ -22,7 +22,7 @@ const (
 	bookedAtOnce   = 500
 )
 
-// levelsRun is what arrived at the provider of a slow channel.
+// levelsRun records the arrivals at the provider of a slow channel.
 type levelsRun struct {
 	late      []time.Duration // of the codes
 	most      int             // pushes in any second
@@ -38,7 +38,7 @@ func measureLevels(l *lab) {
 	p99 := testenv.Quantile(with.late, 0.99)
 	l.report.add(row{
 		measurement: l.report.measuring,
-		Name:        fmt.Sprintf("%d urgent pushes in a minute, through a channel of %d a second in which %s bulk ones wait, with %d workers", codes, slowRate, count(newsletters), levelWorkers),
+		Name:        fmt.Sprintf("%d urgent pushes in a minute, through a channel of %d a second, behind %s waiting bulk ones, with %d workers", codes, slowRate, count(newsletters), levelWorkers),
 		Ours:        lateness(with.late), Theirs: fmt.Sprintf("%s (without levels, behind %d)", lateness(without.late), fewNewsletters),
 		Wanted: "p99 ≤ 2 s; at most 11 in any second", OK: yes(p99 <= 2*time.Second && with.most <= slowRate+1),
 	})

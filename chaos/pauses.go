@@ -9,10 +9,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// pauseTakes is the time after the answer to a pause from which on no attempt begins.
+// pauseTakes is the time from the answer to a pause until no attempt begins any more.
 const pauseTakes = 2 * time.Second
 
-// pausedSpan is a time in which all sending was paused: from the answer to the pause until the request to end it.
+// pausedSpan is a time while all sending was paused: from the answer to the pause until the request to end it.
 type pausedSpan struct{ from, until time.Time }
 
 // ofPause reports whether a point is on the way of pauses.

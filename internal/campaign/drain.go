@@ -17,7 +17,7 @@ type drain struct {
 	arrives   map[arrival]int
 }
 
-// arrival is a second in which pushes become due, how long they may wait, and how many times every each takes.
+// arrival is a second when pushes become due, how long they may wait, and how many times every each takes.
 type arrival struct {
 	second int64 // Unix
 	wait   time.Duration

@@ -18,8 +18,8 @@ type Backlog struct {
 
 // Drain estimates how long a channel takes to send a tenant's waiting pushes of each level, if nothing else comes and all
 // attempts work. every is the time that the channel's speed allows for each push. all are the backlogs of all tenants in
-// the channel. The levels share the speed, and of each level, tenants take turns. The time of a level in which nothing of
-// the tenant waits is zero.
+// the channel. The levels share the speed, and of each level, tenants take turns. The time is zero for a level where nothing of
+// the tenant waits.
 func Drain(all []Backlog, tenant uuid.UUID, every time.Duration, shares push.Shares) (after [len(push.Levels)]time.Duration) {
 	var own, left, before [len(push.Levels)]float64 // before: what leaves until the last of the tenant's
 	for _, b := range all {

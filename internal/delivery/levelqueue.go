@@ -17,7 +17,7 @@ type levelQueue struct {
 // at returns the queue of a level.
 func (q *levelQueue) at(l push.Level) *fairQueue { return &q.queues[l.Index()] }
 
-// len returns the number of waiting recipients. A recipient counts once for each level in which it waits.
+// len returns the number of waiting recipients. A recipient that waits in two levels counts twice.
 func (q *levelQueue) len() (n int) {
 	for i := range q.queues {
 		n += q.queues[i].len()
@@ -53,7 +53,7 @@ func (q *levelQueue) pop(admitted func(uuid.UUID) bool, anyOf bool, careful func
 	return d, false
 }
 
-// cut keeps so many of a tenant's longest due recipients in each level, and drops the others.
+// cut keeps a tenant's longest due recipients in each level, up to a number, and drops the others.
 func (q *levelQueue) cut(tenant uuid.UUID, keep int) (dropped []booking.Due) {
 	for i := range q.queues {
 		if q.queues[i].of(tenant) > keep {

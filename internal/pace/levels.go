@@ -2,7 +2,7 @@ package pace
 
 import "github.com/sendquota/sendquota/internal/push"
 
-// Demand is what a worker wants slots for, and what it has used slots for since it last asked.
+// Demand describes what waits at a worker, and for what it has used its slots since it last asked.
 type Demand struct {
 	Shares push.Shares
 	Waits  [len(push.Levels)]bool // whether the worker has something to send, by level
@@ -13,8 +13,8 @@ type Demand struct {
 // passed over for long must not stop the others when it is served again.
 const MostBehind = 10
 
-// Tags say which level comes next: the one with the least tag, among those in which something waits. A level's tag grows by
-// one over its share with each push that is sent.
+// Tags order the levels: of the levels where something waits, the one with the least tag comes next. With each push that
+// is sent, the tag of its level grows by one over the level's share.
 type Tags struct {
 	Now   float64 // of the push that was sent last: a level that has had nothing to send continues from there
 	Level [len(push.Levels)]float64

@@ -33,7 +33,7 @@ type Channel struct {
 }
 
 // every returns the time that the channel's speed allows for a push; 0: any number of pushes may leave at once. If the speed
-// counts segments, texts are taken to be as long as those of the last minute.
+// counts segments, texts are taken to be as long as the texts of the last minute.
 func (c Channel) every(h *channelhealth.Health) time.Duration {
 	if c.Rate == 0 {
 		return 0
