@@ -96,7 +96,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule) (p recurrence
 			}
 			rows, _ := tx.Query(ctx, `
 				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key, campaign_id)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp(), clock_timestamp(), $14, $15) RETURNING `+scheduleColumns,
+				SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, now, now, $14, $15 FROM clock_timestamp() AS now RETURNING `+scheduleColumns,
 				p.ID, p.Tenant, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
 				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, recipientKey(&p), zeronull.UUID(p.Campaign))
 			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
