@@ -25,13 +25,14 @@ var (
 
 func (c *Channel) apns(t *strictyaml.Table) {
 	a := &c.APNs
-	t.Secret("key", optional, "the text of the .p8 file from Apple's developer account; may use ${ENV_NAME}", &a.Key, checkNotEmpty)
-	t.String("key_file", optional, "instead of key, the path of that file", &a.KeyFile, checkPath)
+	c.secretOrFile(t, secretFile{
+		name: "key", meaning: "the text of the .p8 file from Apple's developer account; may use ${ENV_NAME}", to: &a.Key,
+		file: "key_file", fileMeaning: "instead of key, the path of that file", path: &a.KeyFile,
+	})
 	t.String("key_id", required, "the key's id, ten characters", &a.KeyID, shaped(appleShape, "ten of A-Z and 0-9"))
 	t.String("team_id", required, "the developer account's team, ten characters", &a.TeamID, shaped(appleShape, "ten of A-Z and 0-9"))
 	t.String("topic", required, "the app's bundle id", &a.Topic, shaped(topicShape, "a bundle id such as com.example.app"))
 	t.HiddenString("base_url", optional, "instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com", &a.BaseURL, checkProviderURL)
-	t.Either("key", "key_file")
 	t.Check(func(p strictyaml.Node) {
 		if a.BaseURL != "" && !strings.HasPrefix(a.BaseURL, "https:") {
 			p.Child("base_url").BadValue("must begin with https://: APNs speaks HTTP/2 over TLS only")

@@ -41,12 +41,16 @@ type Channel struct {
 	Backoff               Backoff
 	Throughput            Throughput
 	Levels                Levels
+	OfferedTo             []string // names of tenants; nil: all
+	Disabled              bool     // of a tenant's channel: its pushes wait
 
 	Webhook WebhookSettings
 	SMS     SMSSettings
 	Email   EmailSettings
 	FCM     FCMSettings
 	APNs    APNsSettings
+
+	Own *TenantChannels // bounds of a tenant's channel; nil: the channel is the operator's
 }
 
 // Backoff is the wait before another attempt: it doubles from First up to Max.
@@ -71,11 +75,24 @@ type Throughput struct {
 func (c *Channel) nameOf() *string { return &c.Name }
 
 func (c *Channel) settings(t *strictyaml.Table) {
-	t.Switch("type", "webhook, sms, email, fcm, apns or log", &c.Type, strictyaml.Cases{
-		{Webhook, c.webhook}, {SMS, c.sms}, {Email, c.email}, {FCM, c.fcm}, {APNs, c.apns}, {Log, nil},
-	})
+	t.Switch("type", "webhook, sms, email, fcm, apns or log", &c.Type, c.cases())
+	c.common(t)
+	t.Strings("offered_to", optional, "the names of the tenants that may use it; without it, all", &c.OfferedTo)
+}
+
+// cases lists the settings of each type.
+func (c *Channel) cases() strictyaml.Cases {
+	return strictyaml.Cases{{Webhook, c.webhook}, {SMS, c.sms}, {Email, c.email}, {FCM, c.fcm}, {APNs, c.apns}, {Log, nil}}
+}
+
+// common lists the settings of all types.
+func (c *Channel) common(t *strictyaml.Table) {
 	t.Duration("timeout", "10s", "time-out of one attempt, at most half of delivery.lease; the default is lowered to that", &c.Timeout, 1, forever)
-	t.Bool("allow_private_addresses", "false", "whether it may connect to loopback and private networks", &c.AllowPrivateAddresses)
+	private := "false"
+	if c.Own != nil && c.Own.AllowPrivateAddresses {
+		private = "true"
+	}
+	t.Bool("allow_private_addresses", private, "whether it may connect to loopback and private networks", &c.AllowPrivateAddresses)
 	t.OneOf("on_unknown", "retry", "after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)", &c.OnUnknown, Retry, Fail)
 	t.Int("max_attempts", "8", "attempts before a push fails, 1 to 100", &c.MaxAttempts, 1, 100)
 	t.Section("backoff", "{}", "the wait before another attempt", c.Backoff.settings)

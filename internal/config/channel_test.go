@@ -94,7 +94,7 @@ func TestChannel_Errors(t *testing.T) {
 		{`{type: sms, account_sid: a, auth_token: x, from: a, url: "https://h", host: h, acount_sid: b}`, []string{
 			"url: is not for type sms",
 			"host: is not for type sms",
-			"acount_sid: is not a setting; allowed: type, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput, levels, account_sid, auth_token, " +
+			"acount_sid: is not a setting; allowed: type, timeout, allow_private_addresses, on_unknown, max_attempts, backoff, throughput, levels, offered_to, account_sid, auth_token, " +
 				"api_key_sid, api_key_secret, from, messaging_service_sid, status_callback, base_url (did you mean account_sid?)",
 		}},
 		{`{type: sms, account_sid: a, auth_token: x, from: "4512345678"}`, []string{

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
@@ -58,6 +59,8 @@ type Config struct {
 	Schedules  Schedules
 	Campaigns  Campaigns
 	Retention  Retention
+
+	TenantChannels TenantChannels
 }
 
 // Load reads the settings of the two services, api and worker, which need both DATABASE_URL and REDIS_URL. It takes the
@@ -110,6 +113,7 @@ func (c *Config) readFile(env strictyaml.Environment) Errors {
 func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("policy", "{}", "the policy of every tenant without one of its own: see [policies.md](policies.md)", func(t *strictyaml.Table) { c.Policy.settings(t, threeRules) })
 	strictyaml.Map(t, "channels", "{log: {type: log}}", "the channels by name (1 to 64 of a-z, 0-9, - and _); the first is the default", &c.Channels, (*Channel).nameOf, (*Channel).settings)
+	t.Section("tenant_channels", "{}", "the channels that tenants make: see [channels.md](channels.md#channels-of-a-tenant)", c.TenantChannels.settings)
 	t.Section("api_limits", "{}", "speed limits of API callers", c.APILimits.settings)
 	t.Section("api_keys", "{}", "the keys that tenants make over REST", c.APIKeys.settings)
 	t.Section("tenant_caps", "{}", "what each tenant may have at a time", c.TenantCaps.settings)
@@ -141,14 +145,21 @@ func (c *Config) checkChannels(p strictyaml.Node) {
 		if !nameShape.MatchString(channel.Name) {
 			at.BadKey("the name of a channel must be %s", nameForm)
 		}
-		timeout := at.Child("timeout")
-		switch {
-		case half == 0 || channel.Timeout <= half: // half is 0 when the lease itself has an error
-		case timeout.Given():
-			timeout.BadValue("must be at most half of delivery.lease, which is %s", duration.Words(c.Delivery.Lease))
-		default:
-			channel.Timeout = half
+		if half > 0 { // otherwise the lease itself has an error
+			channel.limitTimeout(at, half)
 		}
+	}
+}
+
+// limitTimeout rejects a timeout that is longer than half of the lease, and shortens a default one.
+func (c *Channel) limitTimeout(p strictyaml.Node, half time.Duration) {
+	timeout := p.Child("timeout")
+	switch {
+	case c.Timeout <= half:
+	case timeout.Given():
+		timeout.BadValue("must be at most half of delivery.lease, which is %s", duration.Words(2*half))
+	default:
+		c.Timeout = half
 	}
 }
 

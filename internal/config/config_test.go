@@ -54,7 +54,9 @@ func defaults() Config {
 		Schedules:  Schedules{MaxPerTenant: 25000},
 		Campaigns:  Campaigns{MaxPerTenant: 1000, MaxAudience: 5_000_000, MaxAudienceBytes: 1 << 30},
 		TenantCaps: TenantCaps{AudienceBytes: 10 << 30},
-		Retention:  Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour, Log: 400 * 24 * time.Hour},
+
+		TenantChannels: TenantChannels{Max: 20, Types: []string{"webhook", "sms", "email", "fcm", "apns"}},
+		Retention:      Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour, Log: 400 * 24 * time.Hour},
 	}
 }
 
@@ -112,7 +114,7 @@ func TestLoad_AllErrorsAtOnce(t *testing.T) {
 	_, err := Load(services("SENDQUOTA_CONFIG="+path, "SENDQUOTA_LOG_LEVEL=verbos", "SENDQUOTA_ADRR=:1"))
 	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
 ` + path + `:2: delivery.queues: 0: must be a whole number from 1 to 64
-` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, api_keys, tenant_caps, http, console, database, redis, delivery, webhooks, schedules, campaigns, retention (did you mean policy?)
+` + path + `:3: polcy: is not a setting; allowed: policy, channels, tenant_channels, api_limits, api_keys, tenant_caps, http, console, database, redis, delivery, webhooks, schedules, campaigns, retention (did you mean policy?)
 SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_API, SENDQUOTA_API_KEY, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR, SENDQUOTA_SEAL_KEY, SENDQUOTA_SEAL_KEY_PREVIOUS (did you mean SENDQUOTA_ADDR?)`
 	if err == nil {
 		t.Fatal("no error found")

@@ -21,12 +21,13 @@ var projectShape = regexp.MustCompile(`^[a-z0-9:.-]{1,64}$`)
 
 func (c *Channel) fcm(t *strictyaml.Table) {
 	f := &c.FCM
-	t.Secret("credentials", optional, "the JSON of a service account that may send messages; may use ${ENV_NAME}", &f.Credentials, checkNotEmpty)
-	t.String("credentials_file", optional, "instead of credentials, the path of a file that holds them", &f.CredentialsFile, checkPath)
+	c.secretOrFile(t, secretFile{
+		name: "credentials", meaning: "the JSON of a service account that may send messages; may use ${ENV_NAME}", to: &f.Credentials,
+		file: "credentials_file", fileMeaning: "instead of credentials, the path of a file that holds them", path: &f.CredentialsFile,
+	})
 	t.String("project_id", optional, "the Firebase project; without it, the project of the credentials", &f.ProjectID, shaped(projectShape, "the id of a project: 1 to 64 of a-z, 0-9, :, . and -"))
 	t.HiddenString("base_url", optional, "instead of https://fcm.googleapis.com", &f.BaseURL, checkProviderURL)
 	t.HiddenString("token_url", optional, "instead of the token_uri of the credentials", &f.TokenURL, checkProviderURL)
-	t.Either("credentials", "credentials_file")
 	t.Check(c.encrypted("base_url", &f.BaseURL))
 	t.Check(c.encrypted("token_url", &f.TokenURL))
 }

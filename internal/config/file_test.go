@@ -30,7 +30,7 @@ policy:
 channels:
   push: {type: webhook, url: "https://push.example.com/${PATH_KEY}/send", secret: "${PUSH_SECRET}", previous_secret: the secret of last year, timeout: 1.5s, allow_private_addresses: true, on_unknown: fail,
          max_attempts: 3, backoff: {first: 1s, max: 2m}, throughput: {rate: 100, per: 2s, burst: 7}, levels: {urgent: 100, bulk: 1}}
-  a-log: {type: log, throughput: {rate: 5}}
+  a-log: {type: log, throughput: {rate: 5}, offered_to: [acme, "0"]}
   "0":   {type: webhook, url: http://localhost:8, secret: whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==}
 api_limits:
   per_key: [{algorithm: sliding_window, limit: 6000, per: 1m, precision: 1s}, {algorithm: fixed_window, limit: 5, per: 1h, aligned: true}]
@@ -38,6 +38,7 @@ api_limits:
     - {algorithm: token_bucket, limit: 200, per: 1s, burst: 400}
     - {algorithm: leaky_bucket, limit: 200, per: 1s}
     - {algorithm: token_bucket, limit: 5, per: 1s, refill: interval}
+tenant_channels: {max: 3, types: [log, sms], allow_private_addresses: true}
 api_keys: {max_per_tenant: 5}
 tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1, audience_bytes: 2}
 http: {max_connections: 1, drain: 0s}
@@ -80,7 +81,7 @@ func TestFile(t *testing.T) {
 		Channels: []Channel{
 			{Name: "push", Type: Webhook, Timeout: 1500 * time.Millisecond, AllowPrivateAddresses: true, OnUnknown: Fail, MaxAttempts: 3, Backoff: Backoff{time.Second, 2 * time.Minute}, Throughput: Throughput{100, 2 * time.Second, 7, Messages}, Levels: Levels{100, 20, 1},
 				Webhook: WebhookSettings{"https://push.example.com/k$$${X}/send", "not/base64 but long enough", "the secret of last year"}},
-			{Name: "a-log", Type: Log, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Throughput: Throughput{5, time.Second, 1, Messages}, Levels: Levels{70, 20, 10}},
+			{Name: "a-log", Type: Log, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Throughput: Throughput{5, time.Second, 1, Messages}, Levels: Levels{70, 20, 10}, OfferedTo: []string{"acme", "0"}},
 			{Name: "0", Type: Webhook, Timeout: 1500 * time.Millisecond, OnUnknown: Retry, MaxAttempts: 8, Backoff: Backoff{slow, 15 * time.Minute}, Levels: Levels{70, 20, 10},
 				Webhook: WebhookSettings{URL: "http://localhost:8", Secret: "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng=="}},
 		},
@@ -111,6 +112,8 @@ func TestFile(t *testing.T) {
 		Schedules: Schedules{MaxPerTenant: 7},
 		Campaigns: Campaigns{MaxPerTenant: 8, MaxAudience: 9, MaxAudienceBytes: 10},
 		Retention: Retention{Sends: 8760 * time.Hour, Log: 48 * time.Hour},
+
+		TenantChannels: TenantChannels{Max: 3, Types: []string{"log", "sms"}, AllowPrivateAddresses: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -223,7 +226,7 @@ delivery:
   c: {type: log, backoff: {max: 1s}, levels: {urgent: 0, normal: 101, bulk: 1.5, slow: 3}}
 `, []string{
 			`4: channels.log.allow_private_addresses: "yes": must be true or false`,
-			`5: channels.log.on_unknown: "Retry": must be one of retry, fail`,
+			`5: channels.log.on_unknown: "Retry": must be one of retry, fail (did you mean retry?)`,
 			`6: channels.log.max_attempts: 101: must be a whole number from 1 to 100`,
 			`7: channels.log.timeout: "0s": must be a duration above 0, written like 500ms, 90s, 24h or 30d`,
 			`8: channels.log.backoff.first: "20m": must be at most backoff.max, which is 15 minutes`,

@@ -36,7 +36,7 @@ func (c *Channel) sms(t *strictyaml.Table) {
 	t.Secret("account_sid", required, "the account at Twilio; may use ${ENV_NAME}", &s.AccountSID, shaped(sidShape, sidForm))
 	t.Secret("auth_token", optional, "proves the account; may use ${ENV_NAME}", &s.AuthToken, checkNotEmpty)
 	t.Secret("api_key_sid", optional, "instead of auth_token, with api_key_secret; may use ${ENV_NAME}", &s.APIKeySID, shaped(sidShape, sidForm))
-	t.Secret("api_key_secret", optional, "may use ${ENV_NAME}", &s.APIKeySecret, checkNotEmpty)
+	t.Secret("api_key_secret", optional, "the secret of that key; may use ${ENV_NAME}", &s.APIKeySecret, checkNotEmpty)
 	t.String("from", optional, "the sender: a number in E.164 form, a short code or a name", &s.From, checkSender)
 	t.String("messaging_service_sid", optional, "instead of from", &s.MessagingServiceSID, shaped(sidShape, sidForm))
 	t.Secret("status_callback", optional, "a URL that gets Twilio's report about each message; may use ${ENV_NAME}", &s.StatusCallback, checkURL)

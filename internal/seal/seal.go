@@ -89,8 +89,11 @@ func New(keys ...string) (*Sealer, error) {
 			continue
 		}
 		bytes, err := base64.StdEncoding.Strict().DecodeString(text)
-		if err != nil || len(bytes) != chacha20poly1305.KeySize {
+		switch {
+		case err != nil:
 			return nil, errors.New("must be 32 bytes in base64, as `openssl rand -base64 32` makes them")
+		case len(bytes) != chacha20poly1305.KeySize:
+			return nil, fmt.Errorf("must be 32 bytes in base64, as `openssl rand -base64 32` makes them; has %d bytes", len(bytes))
 		}
 		aead, err := chacha20poly1305.NewX(bytes)
 		if err != nil {
@@ -120,6 +123,11 @@ func (s *Sealer) Prefix() []byte {
 		return nil
 	}
 	return s.keys[0].prefix
+}
+
+// Has reports whether one of the keys seals with a prefix.
+func (s *Sealer) Has(prefix []byte) bool {
+	return s != nil && slices.ContainsFunc(s.keys, func(k key) bool { return slices.Equal(k.prefix, prefix) })
 }
 
 // Seal encrypts a value for a place. The only error is [ErrNoKey].

@@ -20,6 +20,7 @@ const Forever = time.Duration(math.MaxInt64)
 // String adds a text. The check, which may be nil, returns an error message or "".
 func (t *Table) String(name, preset, meaning string, to *string, check func(string) string) {
 	t.add(name, preset, meaning, func(p Node) { *to, _ = p.text(check) })
+	t.last().shown(Form{Kind: KindText}, func() any { return *to })
 }
 
 // HiddenString adds a text that no error shows, because it may contain a secret.
@@ -28,6 +29,7 @@ func (t *Table) HiddenString(name, preset, meaning string, to *string, check fun
 		p.hidden = true
 		*to, _ = p.text(check)
 	})
+	t.last().shown(Form{Kind: KindText}, func() any { return *to })
 }
 
 // text returns the string at this place, if it has no error.
@@ -59,10 +61,19 @@ func scalar[T any](t *Table, name, preset, meaning string, to *T, mustBe string,
 
 // OneOf adds a setting with one of a few words.
 func (t *Table) OneOf(name, preset, meaning string, to *string, words ...string) {
-	scalar(t, name, preset, meaning, to, "one of "+strings.Join(words, ", "), func(n ast.Node) (string, bool) {
-		s, ok := textOf(n)
-		return s, ok && slices.Contains(words, s)
+	t.add(name, preset, meaning, func(p Node) {
+		s, ok := textOf(p.node)
+		if ok && slices.Contains(words, s) {
+			*to = s
+			return
+		}
+		near := ""
+		if word := closest(s, words); word != "" {
+			near = " (did you mean " + word + "?)"
+		}
+		p.BadValue("must be one of %s%s", strings.Join(words, ", "), near)
 	})
+	t.last().shown(Form{Kind: KindWord, Words: words}, func() any { return *to })
 }
 
 // Level adds a log level: debug, info, warn or error.
@@ -112,6 +123,7 @@ func (t *Table) Bool(name, preset, meaning string, to *bool) {
 		b, ok := n.(*ast.BoolNode)
 		return ok && b.Value, ok
 	})
+	t.last().shown(Form{Kind: KindBoolean}, func() any { return *to })
 }
 
 // Int adds a whole number within inclusive bounds.
@@ -120,6 +132,7 @@ func (t *Table) Int(name, preset, meaning string, to *int, least, most int) {
 		i, ok := wholeNumber(n)
 		return i, ok && least <= i && i <= most
 	})
+	t.last().shown(Form{Kind: KindInteger, Least: least, Most: most}, func() any { return *to })
 }
 
 func wholeNumber(n ast.Node) (int, bool) {
@@ -153,4 +166,5 @@ func (t *Table) Duration(name, preset, meaning string, to *time.Duration, least,
 		d, err := duration.Parse(s)
 		return d, err == nil && least <= d && d <= most
 	})
+	t.last().shown(Form{Kind: KindDuration}, func() any { return *to })
 }

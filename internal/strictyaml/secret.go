@@ -33,6 +33,10 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 func (t *Table) Secret(name, preset, meaning string, to *Secret, check func(string) string) {
 	t.add(name, preset, meaning, func(p Node) {
 		p.hidden = true
+		if p.in.object && p.masked() {
+			p.BadKey("is masked: leave the member out to keep the secret, or send a new one")
+			return
+		}
 		raw, ok := p.text(nil)
 		if !ok {
 			return
@@ -47,6 +51,7 @@ func (t *Table) Secret(name, preset, meaning string, to *Secret, check func(stri
 		}
 		*to = Secret(s)
 	})
+	t.last().shown(Form{Kind: KindSecret}, func() any { return *to })
 }
 
 // A reference is ${…}; other dollar signs are plain text.
@@ -57,6 +62,10 @@ var (
 
 // expand replaces references by the values of variables. It does not expand references within a value.
 func (p Node) expand(raw string) (expanded string, ok bool) {
+	if p.in.object && reference.MatchString(raw) {
+		p.BadKey("must not refer to a variable with ${…}: send the value itself")
+		return "", false
+	}
 	if !p.in.expands {
 		return raw, true
 	}

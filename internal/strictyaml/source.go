@@ -33,6 +33,7 @@ type source struct {
 	file    string // path; empty for the environment
 	env     Environment
 	expands bool // whether ${NAME} stands for a variable
+	object  bool // it is a JSON object that a program sent: see [ReadObject]
 	errors  Errors
 }
 

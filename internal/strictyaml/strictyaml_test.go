@@ -214,15 +214,18 @@ garden_y: is not a setting; allowed: name, depth, beds, pumps`
 
 func TestDescribe(t *testing.T) {
 	var g garden
+	text, whole := strictyaml.Form{Kind: strictyaml.KindText}, func(least, most int) strictyaml.Form {
+		return strictyaml.Form{Kind: strictyaml.KindInteger, Least: least, Most: most}
+	}
 	want := []strictyaml.Setting{
-		{Name: "name", Default: "plain", Meaning: "any text"},
-		{Name: "depth", Meaning: "how deep"},
+		{Name: "name", Default: "plain", Meaning: "any text", Form: text},
+		{Name: "depth", Meaning: "how deep", Form: strictyaml.Form{Kind: strictyaml.KindDuration}},
 		{Name: "beds", Default: "[]", Meaning: "the beds"},
-		{Name: "beds[].rows", Default: "required", Meaning: "1 to 9"},
+		{Name: "beds[].rows", Default: "required", Meaning: "1 to 9", Form: whole(1, 9)},
 		{Name: "pumps", Default: "{}", Meaning: "the pumps"},
-		{Name: "pumps.NAME.type", Default: "required", Meaning: "hand or mains"},
-		{Name: "pumps.NAME.token", Meaning: "mains: opens the valve"},
-		{Name: "pumps.NAME.litres", Default: "5", Meaning: "mains: a minute"},
+		{Name: "pumps.NAME.type", Default: "required", Meaning: "hand or mains", Form: strictyaml.Form{Kind: strictyaml.KindWord, Words: []string{"hand", "mains"}}},
+		{Name: "pumps.NAME.token", Meaning: "mains: opens the valve", Case: "mains", Form: strictyaml.Form{Kind: strictyaml.KindSecret}},
+		{Name: "pumps.NAME.litres", Default: "5", Meaning: "mains: a minute", Case: "mains", Form: whole(1, 100)},
 	}
 	var got []strictyaml.Setting
 	strictyaml.Describe(g.settings, func(s strictyaml.Setting) { got = append(got, s) })

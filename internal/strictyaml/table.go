@@ -20,6 +20,13 @@ type Table struct {
 	selected *string // its value
 	cases    []variant
 	checks   []func(Node)
+	pairs    []pair
+}
+
+// pair is a rule about two settings: see [Table.Either] and [Table.Needs].
+type pair struct {
+	first, second string
+	excludes      bool // exactly one of them is given; otherwise the first needs the second
 }
 
 type field struct {
@@ -27,8 +34,10 @@ type field struct {
 	preset  string // the default, written in YAML; or Required, or Optional
 	meaning string // empty: the key is always an error
 	read    func(Node)
-	step    string // between the key of a section and the keys of its settings, such as []
-	section *Table // nil: a scalar
+	step    string     // between the key of a section and the keys of its settings, such as []
+	section *Table     // nil: a scalar
+	form    Form       // of a scalar
+	value   func() any // of a scalar; nil: [Values] leaves it out
 }
 
 type variant struct {
@@ -36,8 +45,11 @@ type variant struct {
 	table *Table
 }
 
-// Cases are the values of a key, each with its own settings. Nil settings are none.
-type Cases []struct {
+// Cases are the values of a key, each with its own settings.
+type Cases []Case
+
+// Case is a value of a key with its settings; nil: none.
+type Case struct {
 	Value    string
 	Settings func(*Table)
 }
@@ -53,6 +65,9 @@ func newTable(settings func(*Table)) *Table {
 func (t *Table) add(name, preset, meaning string, read func(Node)) {
 	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read})
 }
+
+// last returns the field that was added last.
+func (t *Table) last() *field { return &t.fields[len(t.fields)-1] }
 
 // Section adds a mapping.
 func (t *Table) Section(name, preset, meaning string, settings func(*Table)) {
@@ -118,6 +133,7 @@ func (t *Table) Check(check func(section Node)) { t.checks = append(t.checks, ch
 
 // Either requires exactly one of two settings.
 func (t *Table) Either(first, second string) {
+	t.pairs = append(t.pairs, pair{first, second, true})
 	t.Check(func(p Node) {
 		a, b := p.Child(first), p.Child(second)
 		switch {
@@ -131,6 +147,7 @@ func (t *Table) Either(first, second string) {
 
 // Needs requires the second setting if the first one is given.
 func (t *Table) Needs(first, second string) {
+	t.pairs = append(t.pairs, pair{first, second, false})
 	t.Check(func(p Node) {
 		if b := p.Child(second); p.Child(first).Given() && !b.Given() {
 			b.BadKey("is required beside %s", first)
@@ -216,6 +233,9 @@ type Setting struct {
 	Name    string // an environment variable, or a key such as rules[].limit or channels.NAME.url
 	Default string // in YAML; Required, or Optional
 	Meaning string // in one phrase, with what is allowed
+
+	Case string // the value of the section's selector that has this setting; empty: all
+	Form Form
 }
 
 // Describe calls show for each setting of a section and of the sections within it, in the order of their addition. It makes
@@ -225,13 +245,17 @@ func Describe(settings func(*Table), show func(Setting)) { newTable(settings).de
 func (t *Table) describe(prefix, of string, show func(Setting)) {
 	for _, f := range t.fields {
 		if f.meaning != "" {
-			show(Setting{prefix + f.name, f.preset, of + f.meaning})
+			meaning := f.meaning
+			if of != "" {
+				meaning = of + ": " + meaning
+			}
+			show(Setting{prefix + f.name, f.preset, meaning, of, f.form})
 		}
 		if f.section != nil {
 			f.section.describe(prefix+f.name+f.step+".", "", show)
 		}
 	}
 	for _, v := range t.cases {
-		v.table.describe(prefix, v.value+": ", show)
+		v.table.describe(prefix, v.value, show)
 	}
 }
