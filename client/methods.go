@@ -1361,8 +1361,14 @@ func (a WebhooksAPI) Test(ctx context.Context, id string) (Delivery, error) {
 	return ask[Delivery](ctx, a.c, call{method: "POST", path: path("/v1/webhooks/{id}/test", id)})
 }
 
-// ChannelsAPI is the group Channels. Read the state of the channels.
+// ChannelsAPI is the group Channels. Read the state of the channels, and make your own.
 type ChannelsAPI struct{ c *Client }
+
+// ChannelOptions are the optional parameters of a call. A zero value is left out.
+type ChannelOptions struct {
+	// cancel: cancel the pushes that are booked for the channel. Without it, they prevent the deletion.
+	Pushes string
+}
 
 // List is GET /v1/channels: read the state of the channels.
 //
@@ -1374,6 +1380,29 @@ type ChannelsAPI struct{ c *Client }
 // Refusals of its own: [Forbidden].
 func (a ChannelsAPI) List(ctx context.Context) (ChannelReport, error) {
 	return ask[ChannelReport](ctx, a.c, call{method: "GET", path: path("/v1/channels"), repeat: true})
+}
+
+// Delete is DELETE /v1/channels/{name}: delete a channel of your own.
+//
+// While pushes are booked for the channel, it is not deleted, unless pushes=cancel cancels them. After the deletion, a
+// push can be submitted to the operator's channel of that name, if there is one. If an attempt does not end in time,
+// the answer is channel-in-use, and nothing more is accepted or sent; repeat the request then.
+//
+// Refusals of its own: [Forbidden].
+func (a ChannelsAPI) Delete(ctx context.Context, name string, o ChannelOptions) (Deleted, error) {
+	return ask[Deleted](ctx, a.c, call{method: "DELETE", path: path("/v1/channels/{name}", name), query: params{"pushes": o.Pushes}.values(), repeat: true})
+}
+
+// Test is POST /v1/channels/{name}/test: send a test message through a channel of your own.
+//
+// Makes one attempt at once, outside of any quota, and returns its outcome. A tenant can make ten tests an hour. The
+// audit log lists them.
+//
+// Refusals of its own: [Forbidden].
+//
+// It is not repeated after a lost answer.
+func (a ChannelsAPI) Test(ctx context.Context, name string, body ChannelTestForm) (Test, error) {
+	return ask[Test](ctx, a.c, call{method: "POST", path: path("/v1/channels/{name}/test", name), body: body})
 }
 
 // KeysAPI is the group Keys. Create API keys for the tenant, with fewer scopes or a limited lifetime.

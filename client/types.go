@@ -16,6 +16,23 @@ const (
 	ActorTypeUser   ActorType = "user"
 )
 
+// Defines values for ApnsChannelFormOnUnknown.
+const (
+	ApnsChannelFormOnUnknownFail  ApnsChannelFormOnUnknown = "fail"
+	ApnsChannelFormOnUnknownRetry ApnsChannelFormOnUnknown = "retry"
+)
+
+// Defines values for ApnsChannelFormThroughputUnit.
+const (
+	ApnsChannelFormThroughputUnitMessages ApnsChannelFormThroughputUnit = "messages"
+	ApnsChannelFormThroughputUnitSegments ApnsChannelFormThroughputUnit = "segments"
+)
+
+// Defines values for ApnsChannelFormType.
+const (
+	ApnsChannelFormTypeApns ApnsChannelFormType = "apns"
+)
+
 // Defines values for BookingStatus.
 const (
 	BookingStatusScheduled BookingStatus = "scheduled"
@@ -73,6 +90,12 @@ const (
 	ChangeSourceTenant ChangeSource = "tenant"
 )
 
+// Defines values for ChannelOwner.
+const (
+	ChannelOwnerOperator ChannelOwner = "operator"
+	ChannelOwnerTenant   ChannelOwner = "tenant"
+)
+
 // Defines values for ChannelState.
 const (
 	ChannelStateFailing   ChannelState = "failing"
@@ -111,6 +134,30 @@ const (
 	DeliveryStatusWaiting   DeliveryStatus = "waiting"
 )
 
+// Defines values for EmailChannelFormOnUnknown.
+const (
+	EmailChannelFormOnUnknownFail  EmailChannelFormOnUnknown = "fail"
+	EmailChannelFormOnUnknownRetry EmailChannelFormOnUnknown = "retry"
+)
+
+// Defines values for EmailChannelFormThroughputUnit.
+const (
+	EmailChannelFormThroughputUnitMessages EmailChannelFormThroughputUnit = "messages"
+	EmailChannelFormThroughputUnitSegments EmailChannelFormThroughputUnit = "segments"
+)
+
+// Defines values for EmailChannelFormTLS.
+const (
+	EmailChannelFormTLSNone     EmailChannelFormTLS = "none"
+	EmailChannelFormTLSStarttls EmailChannelFormTLS = "starttls"
+	EmailChannelFormTLSTLS      EmailChannelFormTLS = "tls"
+)
+
+// Defines values for EmailChannelFormType.
+const (
+	EmailChannelFormTypeEmail EmailChannelFormType = "email"
+)
+
 // Defines values for EntryKind.
 const (
 	EntryKindAttempt  EntryKind = "attempt"
@@ -127,6 +174,23 @@ const (
 const (
 	FailureGroupStatusExpired FailureGroupStatus = "expired"
 	FailureGroupStatusFailed  FailureGroupStatus = "failed"
+)
+
+// Defines values for FcmChannelFormOnUnknown.
+const (
+	FcmChannelFormOnUnknownFail  FcmChannelFormOnUnknown = "fail"
+	FcmChannelFormOnUnknownRetry FcmChannelFormOnUnknown = "retry"
+)
+
+// Defines values for FcmChannelFormThroughputUnit.
+const (
+	FcmChannelFormThroughputUnitMessages FcmChannelFormThroughputUnit = "messages"
+	FcmChannelFormThroughputUnitSegments FcmChannelFormThroughputUnit = "segments"
+)
+
+// Defines values for FcmChannelFormType.
+const (
+	FcmChannelFormTypeFcm FcmChannelFormType = "fcm"
 )
 
 // Defines values for HealthStatus.
@@ -148,6 +212,11 @@ const (
 	HeldScopeChannel  HeldScope = "channel"
 )
 
+// Defines values for InUseProblemType.
+const (
+	InUseProblemTypeUrnSendquotaProblemChannelInUse InUseProblemType = "urn:sendquota:problem:channel-in-use"
+)
+
 // Defines values for KeyState.
 const (
 	KeyStateExpired KeyState = "expired"
@@ -160,6 +229,23 @@ const (
 	LevelLevelBulk   LevelLevel = "bulk"
 	LevelLevelNormal LevelLevel = "normal"
 	LevelLevelUrgent LevelLevel = "urgent"
+)
+
+// Defines values for LogChannelFormOnUnknown.
+const (
+	LogChannelFormOnUnknownFail  LogChannelFormOnUnknown = "fail"
+	LogChannelFormOnUnknownRetry LogChannelFormOnUnknown = "retry"
+)
+
+// Defines values for LogChannelFormThroughputUnit.
+const (
+	LogChannelFormThroughputUnitMessages LogChannelFormThroughputUnit = "messages"
+	LogChannelFormThroughputUnitSegments LogChannelFormThroughputUnit = "segments"
+)
+
+// Defines values for LogChannelFormType.
+const (
+	LogChannelFormTypeLog LogChannelFormType = "log"
 )
 
 // Defines values for NewBulkChangeAction.
@@ -180,6 +266,8 @@ const (
 	NewKeyScopesCampaignsDraft  NewKeyScopes = "campaigns:draft"
 	NewKeyScopesCampaignsRead   NewKeyScopes = "campaigns:read"
 	NewKeyScopesCampaignsWrite  NewKeyScopes = "campaigns:write"
+	NewKeyScopesChannelsRead    NewKeyScopes = "channels:read"
+	NewKeyScopesChannelsWrite   NewKeyScopes = "channels:write"
 	NewKeyScopesKeysRead        NewKeyScopes = "keys:read"
 	NewKeyScopesKeysWrite       NewKeyScopes = "keys:write"
 	NewKeyScopesLimitsTake      NewKeyScopes = "limits:take"
@@ -433,6 +521,23 @@ const (
 	SendRecordOutcomeUnknown   SendRecordOutcome = "unknown"
 )
 
+// Defines values for SmsChannelFormOnUnknown.
+const (
+	SmsChannelFormOnUnknownFail  SmsChannelFormOnUnknown = "fail"
+	SmsChannelFormOnUnknownRetry SmsChannelFormOnUnknown = "retry"
+)
+
+// Defines values for SmsChannelFormThroughputUnit.
+const (
+	SmsChannelFormThroughputUnitMessages SmsChannelFormThroughputUnit = "messages"
+	SmsChannelFormThroughputUnitSegments SmsChannelFormThroughputUnit = "segments"
+)
+
+// Defines values for SmsChannelFormType.
+const (
+	SmsChannelFormTypeSms SmsChannelFormType = "sms"
+)
+
 // Defines values for StatusPostgres.
 const (
 	StatusPostgresFewConnections StatusPostgres = "few_connections"
@@ -471,6 +576,13 @@ const (
 	StatusStatusUnavailable StatusStatus = "unavailable"
 )
 
+// Defines values for TestOutcome.
+const (
+	TestOutcomeDelivered TestOutcome = "delivered"
+	TestOutcomeRefused   TestOutcome = "refused"
+	TestOutcomeUnknown   TestOutcome = "unknown"
+)
+
 // Defines values for ThroughputUnit.
 const (
 	ThroughputUnitMessages ThroughputUnit = "messages"
@@ -505,6 +617,23 @@ const (
 const (
 	WebhookStatusDisabled WebhookStatus = "disabled"
 	WebhookStatusEnabled  WebhookStatus = "enabled"
+)
+
+// Defines values for WebhookChannelFormOnUnknown.
+const (
+	WebhookChannelFormOnUnknownFail  WebhookChannelFormOnUnknown = "fail"
+	WebhookChannelFormOnUnknownRetry WebhookChannelFormOnUnknown = "retry"
+)
+
+// Defines values for WebhookChannelFormThroughputUnit.
+const (
+	WebhookChannelFormThroughputUnitMessages WebhookChannelFormThroughputUnit = "messages"
+	WebhookChannelFormThroughputUnitSegments WebhookChannelFormThroughputUnit = "segments"
+)
+
+// Defines values for WebhookChannelFormType.
+const (
+	WebhookChannelFormTypeWebhook WebhookChannelFormType = "webhook"
 )
 
 // Actor defines model for Actor.
@@ -552,6 +681,87 @@ type AheadPart struct {
 	Key       string `json:"key"`
 	Scheduled int64  `json:"scheduled"`
 }
+
+// ApnsChannelForm defines model for ApnsChannelForm.
+type ApnsChannelForm struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// BaseURL instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com
+	BaseURL string `json:"base_url,omitempty,omitzero"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Key the text of the .p8 file from Apple's developer account
+	Key string `json:"key,omitempty,omitzero"`
+
+	// KeyID the key's id, ten characters
+	KeyID string `json:"key_id"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown ApnsChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// TeamID the developer account's team, ten characters
+	TeamID string `json:"team_id"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit ApnsChannelFormThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Topic the app's bundle id
+	Topic string `json:"topic"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type ApnsChannelFormType `json:"type"`
+}
+
+// ApnsChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type ApnsChannelFormOnUnknown string
+
+// ApnsChannelFormThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type ApnsChannelFormThroughputUnit string
+
+// ApnsChannelFormType webhook, sms, email, fcm, apns, log
+type ApnsChannelFormType string
 
 // Audience defines model for Audience.
 type Audience struct {
@@ -1035,6 +1245,9 @@ type Channel struct {
 	Levels []Level `json:"levels"`
 	Name   string  `json:"name"`
 
+	// Owner tenant: you have made the channel; it hides the operator's of that name. /v1/channels/{name} shows its settings.
+	Owner ChannelOwner `json:"owner"`
+
 	// State The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 	State      ChannelState `json:"state"`
 	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
@@ -1046,6 +1259,9 @@ type Channel struct {
 	// Waiting Your pushes that are due and are not being sent.
 	Waiting int64 `json:"waiting"`
 }
+
+// ChannelOwner tenant: you have made the channel; it hides the operator's of that name. /v1/channels/{name} shows its settings.
+type ChannelOwner string
 
 // ChannelState The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 type ChannelState string
@@ -1062,9 +1278,22 @@ type ChannelBrief struct {
 // ChannelBriefState defines model for ChannelBrief.State.
 type ChannelBriefState string
 
+// ChannelTestForm defines model for ChannelTestForm.
+type ChannelTestForm struct {
+	// Message The message, as in a push.
+	//
+	// Examples: {"body":"Hello"}
+	Message map[string]interface{} `json:"message"`
+
+	// To The address to send to. A webhook may need none.
+	//
+	// Examples: +4512345678
+	To string `json:"to,omitempty,omitzero"`
+}
+
 // ChannelReport defines model for Channels.
 type ChannelReport struct {
-	// Channels In the operator's order.
+	// Channels The operator's, in the operator's order, and then your own.
 	Channels []Channel `json:"channels"`
 
 	// Complete false: you have more than 100,000 waiting pushes or attempts; counting stopped there.
@@ -1107,6 +1336,12 @@ type Delay struct {
 
 	// UpToSeconds null: longer than all other delays.
 	UpToSeconds int64 `json:"up_to_seconds"`
+}
+
+// Deleted defines model for Deleted.
+type Deleted struct {
+	// Canceled The number of canceled pushes.
+	Canceled int64 `json:"canceled"`
 }
 
 // Deliveries defines model for Deliveries.
@@ -1199,6 +1434,99 @@ type RecipientsPage struct {
 	NextPageToken string      `json:"next_page_token"`
 	Recipients    []Recipient `json:"recipients"`
 }
+
+// EmailChannelForm defines model for EmailChannelForm.
+type EmailChannelForm struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// From the sender, such as "Shop <shop@example.com>"
+	From string `json:"from"`
+
+	// Host the SMTP server's name or address
+	Host string `json:"host"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// MessageIDDomain the domain in message ids; without it, the domain of from
+	MessageIDDomain string `json:"message_id_domain,omitempty,omitzero"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown EmailChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Password the password of the user
+	Password string `json:"password,omitempty,omitzero"`
+
+	// Port the SMTP server's port; 465 is usual for tls: tls
+	Port int `json:"port,omitempty,omitzero"`
+
+	// ReplyTo the address for replies
+	ReplyTo string `json:"reply_to,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit EmailChannelFormThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// TLS starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true
+	TLS EmailChannelFormTLS `json:"tls,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type EmailChannelFormType `json:"type"`
+
+	// Username the user name; without it, the channel does not sign in
+	Username string `json:"username,omitempty,omitzero"`
+}
+
+// EmailChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type EmailChannelFormOnUnknown string
+
+// EmailChannelFormThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type EmailChannelFormThroughputUnit string
+
+// EmailChannelFormTLS starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true
+type EmailChannelFormTLS string
+
+// EmailChannelFormType webhook, sms, email, fcm, apns, log
+type EmailChannelFormType string
 
 // Ended defines model for Ended.
 type Ended struct {
@@ -1298,6 +1626,84 @@ type Fault struct {
 	Value interface{} `json:"value,omitempty,omitzero"`
 }
 
+// FcmChannelForm defines model for FcmChannelForm.
+type FcmChannelForm struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// BaseURL instead of https://fcm.googleapis.com
+	BaseURL string `json:"base_url,omitempty,omitzero"`
+
+	// Credentials the JSON of a service account that may send messages
+	Credentials string `json:"credentials,omitempty,omitzero"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown FcmChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// ProjectID the Firebase project; without it, the project of the credentials
+	ProjectID string `json:"project_id,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit FcmChannelFormThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// TokenURL instead of the token_uri of the credentials
+	TokenURL string `json:"token_url,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type FcmChannelFormType `json:"type"`
+}
+
+// FcmChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type FcmChannelFormOnUnknown string
+
+// FcmChannelFormThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type FcmChannelFormThroughputUnit string
+
+// FcmChannelFormType webhook, sms, email, fcm, apns, log
+type FcmChannelFormType string
+
 // StatusMinute defines model for FlowMinute.
 type StatusMinute struct {
 	// At The beginning of the minute.
@@ -1391,6 +1797,27 @@ type Import struct {
 	// Updated Recipients that existed before, including those of an earlier line.
 	Updated int64 `json:"updated"`
 }
+
+// InUseProblem defines model for InUseProblem.
+type InUseProblem struct {
+	// Detail What happened.
+	Detail string `json:"detail,omitempty,omitzero"`
+
+	// Pushes The number of booked pushes.
+	Pushes int64 `json:"pushes"`
+
+	// Status The HTTP status.
+	Status int64 `json:"status"`
+
+	// Title The type in words.
+	Title string `json:"title"`
+
+	// Type The type of problem; the name after urn:sendquota:problem: never changes.
+	Type InUseProblemType `json:"type"`
+}
+
+// InUseProblemType The type of problem; the name after urn:sendquota:problem: never changes.
+type InUseProblemType string
 
 // Key defines model for Key.
 type Key struct {
@@ -1508,6 +1935,72 @@ type LineFault struct {
 	Line    int64  `json:"line"`
 	Message string `json:"message"`
 }
+
+// LogChannelForm defines model for LogChannelForm.
+type LogChannelForm struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown LogChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit LogChannelFormThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type LogChannelFormType `json:"type"`
+}
+
+// LogChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type LogChannelFormOnUnknown string
+
+// LogChannelFormThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type LogChannelFormThroughputUnit string
+
+// LogChannelFormType webhook, sms, email, fcm, apns, log
+type LogChannelFormType string
 
 // LogEntry defines model for LogEntry.
 type LogEntry struct {
@@ -2965,6 +3458,96 @@ type Slots struct {
 	NextFrom time.Time `json:"next_from"`
 }
 
+// SmsChannelForm defines model for SmsChannelForm.
+type SmsChannelForm struct {
+	// AccountSid the account at Twilio
+	AccountSid string `json:"account_sid,omitempty,omitzero"`
+
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// APIKeySecret the secret of that key
+	APIKeySecret string `json:"api_key_secret,omitempty,omitzero"`
+
+	// APIKeySid instead of auth_token, with api_key_secret
+	APIKeySid string `json:"api_key_sid,omitempty,omitzero"`
+
+	// AuthToken proves the account
+	AuthToken string `json:"auth_token,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// BaseURL instead of https://api.twilio.com
+	BaseURL string `json:"base_url,omitempty,omitzero"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// From the sender: a number in E.164 form, a short code or a name
+	From string `json:"from,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// MessagingServiceSid instead of from
+	MessagingServiceSid string `json:"messaging_service_sid,omitempty,omitzero"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown SmsChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// StatusCallback a URL that gets Twilio's report about each message
+	StatusCallback string `json:"status_callback,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit SmsChannelFormThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type SmsChannelFormType `json:"type"`
+}
+
+// SmsChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type SmsChannelFormOnUnknown string
+
+// SmsChannelFormThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type SmsChannelFormThroughputUnit string
+
+// SmsChannelFormType webhook, sms, email, fcm, apns, log
+type SmsChannelFormType string
+
 // Span defines model for Span.
 type Span struct {
 	From  time.Time `json:"from"`
@@ -3062,6 +3645,22 @@ type Target struct {
 	// Type For example key, campaign or push.
 	Type string `json:"type"`
 }
+
+// Test defines model for Test.
+type Test struct {
+	// Error Why it was not delivered; empty if it was.
+	Error string `json:"error"`
+
+	// Ms How long the attempt took.
+	Ms      int64       `json:"ms"`
+	Outcome TestOutcome `json:"outcome"`
+
+	// ProviderMessageID The provider's id of the message, if it gave one.
+	ProviderMessageID string `json:"provider_message_id"`
+}
+
+// TestOutcome defines model for Test.Outcome.
+type TestOutcome string
 
 // Throughput defines model for Throughput.
 type Throughput struct {
@@ -3248,6 +3847,81 @@ type Webhook struct {
 
 // WebhookStatus A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone.
 type WebhookStatus string
+
+// WebhookChannelForm defines model for WebhookChannelForm.
+type WebhookChannelForm struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown WebhookChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// PreviousSecret also signs requests, until all receivers have the new secret
+	PreviousSecret string `json:"previous_secret,omitempty,omitzero"`
+
+	// Secret signs requests (Standard Webhooks): whsec_ and base64, or at least 16 bytes, used unchanged
+	Secret string `json:"secret,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit WebhookChannelFormThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type WebhookChannelFormType `json:"type"`
+
+	// URL the URL to post to, http or https
+	URL string `json:"url,omitempty,omitzero"`
+}
+
+// WebhookChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type WebhookChannelFormOnUnknown string
+
+// WebhookChannelFormThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type WebhookChannelFormThroughputUnit string
+
+// WebhookChannelFormType webhook, sms, email, fcm, apns, log
+type WebhookChannelFormType string
 
 // Webhooks defines model for Webhooks.
 type Webhooks struct {

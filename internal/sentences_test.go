@@ -28,6 +28,7 @@ var forPrograms = map[string]string{
 	"internal/store/accounts/keyrotate.go":   "the audit log, which the console puts into words",
 	"internal/store/webhooks/webhooks.go":    "the audit log, which the console puts into words",
 	"internal/strictyaml/collections.go":     "a setting that is kept as it is written",
+	"internal/strictyaml/form.go":            "a setting in JSON",
 }
 
 // TestSentences_Durations: a duration in a sentence is written by [duration.Words], as in "within 1 minute". Go's own text, 1m0s, is in

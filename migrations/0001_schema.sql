@@ -20,8 +20,13 @@ CREATE TABLE tenants (
     policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had its own
     pauses_version bigint NOT NULL DEFAULT 0,         -- grows with every change of its pauses; 0: it never had one
     described      bool NOT NULL DEFAULT false,       -- it has, or had, rows in recipients; otherwise no statement reads that table for it
+    channels_version bigint NOT NULL DEFAULT 0,       -- of its channels, as in channel_changes; 0: it never had any
+    channel_tests  timestamptz[] NOT NULL DEFAULT '{}', -- when it tested channels in the last hour
     deleting_at    timestamptz                        -- the begin of its deletion: nothing is accepted or sent for it any more
 );
+
+-- Tenants whose channels have changed since a version.
+CREATE INDEX tenants_channels ON tenants (channels_version) WHERE channels_version > 0;
 
 -- The one row names this database among all databases that share a Redis. The secret keys hashes of sign-in names, and salts of
 -- passwords.
@@ -29,9 +34,35 @@ CREATE TABLE installation (
     id      uuid NOT NULL DEFAULT gen_random_uuid(),
     secret  bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
     pauses_version bigint NOT NULL DEFAULT 0,         -- of the operator's pauses of all tenants; as in tenants
+    seal_key bytea,                                   -- identifies the key that seals secrets; null: no program had one yet
     one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row)
 );
 INSERT INTO installation DEFAULT VALUES;
+
+-- The version of the last change of any tenant's channels. A change locks the row until it commits, so that versions grow in the order of
+-- the commits.
+CREATE TABLE channel_changes (
+    version bigint NOT NULL DEFAULT 0,
+    one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row)
+);
+INSERT INTO channel_changes DEFAULT VALUES;
+
+-- The channels that tenants make. Each hides the operator's channel of its name.
+CREATE TABLE tenant_channels (
+    id           uuid PRIMARY KEY,
+    tenant_id    uuid NOT NULL REFERENCES tenants,
+    name         text NOT NULL,
+    type         text NOT NULL,
+    settings     jsonb NOT NULL,                      -- the members that the tenant gave, without secrets
+    secret       bytea NOT NULL,                      -- all secrets as one sealed object (internal/seal); empty: none, or lost
+    secret_times jsonb NOT NULL,                      -- when each secret was set, by member
+    disabled     bool NOT NULL DEFAULT false,
+    version      bigint NOT NULL,                     -- of its last change, as in channel_changes
+    created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    deleting_at  timestamptz,                         -- the begin of its deletion: nothing is accepted or sent through it any more
+    UNIQUE (tenant_id, name)
+);
 
 CREATE TABLE api_keys (
     id           uuid PRIMARY KEY,
@@ -262,10 +293,12 @@ CREATE TABLE live (
     token         uuid,                               -- names the attempt under way
     campaign_id   uuid,
     pause_id      uuid,                               -- the pause that parked it; null: none did. Without one, its campaign has parked it
-    channel       text NOT NULL,
+    channel       text NOT NULL,                      -- '*': a channel of the tenant; '-': one that is disabled
+    own_channel   text,                               -- the name of that channel; null: the channel is the operator's
     PRIMARY KEY (recipient_key, send_at, push_id, shard),
     CONSTRAINT live_shard CHECK (shard = recipient_key & 255),
     CONSTRAINT live_under_way CHECK ((phase = 6) = (token IS NOT NULL AND started_at IS NOT NULL)),
+    CONSTRAINT live_own CHECK ((channel IN ('*', '-')) = (own_channel IS NOT NULL)),
     CONSTRAINT live_phase CHECK (phase IN (rank, 6) AND rank BETWEEN 0 AND 5)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.5,
     autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
@@ -883,6 +916,7 @@ AS $$ SELECT json_build_object('type', event, 'timestamp', utc(p.updated_at), 'd
 -- +goose Down
 DROP FUNCTION push_event(text, pushes), utc(timestamptz), make_partitions(text, timestamptz, timestamptz), share_privileges(text, text);
 DROP TABLE partitioning, audit_log, audit_findings, audits, audited, audit_pass, unhealthy_channels, channel_outcomes, channel_views, lanes, recounts, ahead, stats, stat_deltas,
-    bulk_change_pushes, bulk_changes, schedule_runs, schedules, campaign_uploads, campaign_recipients, campaigns, webhook_deliveries, webhooks,
+    bulk_change_pushes, bulk_changes, schedule_runs, schedules, campaign_uploads, campaign_recipients, campaigns, webhook_deliveries, webhooks, tenant_channels, channel_changes,
+    idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
     pauses, idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
 DROP FUNCTION address_list(jsonb);

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -22,6 +23,7 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/notify"
+	"github.com/sendquota/sendquota/internal/ownchannels"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -41,6 +43,7 @@ type App struct {
 	log          *slog.Logger
 	metrics      *telemetry.Metrics
 	channels     *channel.Set
+	directory    *ownchannels.Directory
 	oidc         console.OIDC
 	redis        redisClients
 	store        *store.Store
@@ -90,7 +93,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, err
 	}
 	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
-		Log: log, Observe: metrics.Grouped, Channels: a.channels.Names(),
+		Log: log, Observe: metrics.Grouped, Channels: append(a.channels.Names(), booking.OwnRoute),
 		Computing: a.computing, Lanes: cfg.Delivery.Lanes, ExternalPasswords: cfg.Console.ExternalPasswords, Sealer: sealer,
 		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	}); err != nil {
@@ -117,11 +120,12 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.refusals = schedule.NewRefusals(a.store, log)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
+	a.directory = a.openDirectory()
 	a.openPushes()
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
 	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{
 		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience, MaxAudienceBytes: a.cfg.Campaigns.MaxAudienceBytes, TenantBytes: a.cfg.TenantCaps.AudienceBytes,
-		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, TextSize: a.channels.Size, Computing: a.computing,
+		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, TextSize: a.channels.Size, Computing: a.computing, Own: a.directory,
 	})
 	a.health = health.New(health.Config{
 		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, MaxDue: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
@@ -140,6 +144,7 @@ func (a *App) openPushes() {
 		Caps:       push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay},
 		Check:      a.channels.Check,
 		TextSize:   a.channels.Size,
+		Own:        a.directory,
 		Shadows:    a.shadows,
 		Refusals:   a.refusals,
 		Neighbours: a.neighbours,
@@ -202,16 +207,17 @@ func (a *App) redisWorks(ctx context.Context) error {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
-		Audits:    a.auditsOfAPI(),
-		Channels:  a.channelsOfAPI(),
-		Flows:     a.store,
-		Failures:  a.store,
-		Health:    a.health,
-		Keys:      a.store,
-		MaxKeys:   a.cfg.APIKeys.MaxPerTenant,
-		Users:     a.store,
-		MaxUsers:  a.cfg.Console.MaxUsersPerTenant,
-		PublicURL: a.cfg.ConsoleURL(),
+		Audits:      a.auditsOfAPI(),
+		Channels:    a.channelsOfAPI(),
+		OwnChannels: a.ownChannels(),
+		Flows:       a.store,
+		Failures:    a.store,
+		Health:      a.health,
+		Keys:        a.store,
+		MaxKeys:     a.cfg.APIKeys.MaxPerTenant,
+		Users:       a.store,
+		MaxUsers:    a.cfg.Console.MaxUsersPerTenant,
+		PublicURL:   a.cfg.ConsoleURL(),
 
 		BesideConsole: a.cfg.Console.Enabled && a.cfg.Console.Addr == "",
 
@@ -224,7 +230,7 @@ func (a *App) handler() http.Handler {
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),
 		Policies: schedule.NewPolicies(a.store, schedule.PoliciesConfig{
-			File: a.cfg.Policy.Document, Terms: a.cfg.Policy.Terms(), Channels: a.channels.Names(),
+			File: a.cfg.Policy.Document, Terms: a.cfg.Policy.Terms(), Channels: a.channels.Names(), Own: a.directory,
 		}),
 		Memory:     requestMemory(),
 		Log:        a.log,
@@ -253,7 +259,7 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
 	api, pages := a.handlers()
-	loops := []func(context.Context) error{a.shadows.Run, a.refusals.Run, func(ctx context.Context) error {
+	loops := []func(context.Context) error{a.shadows.Run, a.refusals.Run, a.directory.Run, func(ctx context.Context) error {
 		return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, api, ready)
 	}}
 	if pages != nil {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/httpapi/records"
@@ -26,20 +28,10 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 		faults  []error
 	)
 	for _, c := range cs {
-		out, err := newChannel(c, log)
+		e, err := openChannel(c, log)
 		if err != nil {
 			faults = append(faults, err)
 			continue
-		}
-		e := channel.Entry{Name: c.Name, Channel: out, Retry: push.Retry{
-			MaxAttempts: c.MaxAttempts, First: c.Backoff.First, Max: c.Backoff.Max, FailOnUnknown: c.OnUnknown == config.Fail,
-		}}
-		e.Shares = push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}
-		if t := c.Throughput; t.Rate > 0 {
-			e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)
-			if t.Unit == config.Segments {
-				e.Speed.Most = mostSegments
-			}
 		}
 		entries = append(entries, e)
 	}
@@ -49,11 +41,44 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 	return channel.NewSet(entries...)
 }
 
-// channelsOfAPI returns the API's description of the configured channels.
+// openChannel opens a channel.
+func openChannel(c config.Channel, log *slog.Logger) (channel.Entry, error) {
+	out, err := newChannel(c, log)
+	if err != nil {
+		return channel.Entry{}, err
+	}
+	e := channel.Entry{Name: c.Name, Channel: out, Retry: push.Retry{
+		MaxAttempts: c.MaxAttempts, First: c.Backoff.First, Max: c.Backoff.Max, FailOnUnknown: c.OnUnknown == config.Fail,
+	}}
+	e.Shares = push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}
+	if t := c.Throughput; t.Rate > 0 {
+		e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)
+		if t.Unit == config.Segments {
+			e.Speed.Most = mostSegments
+		}
+	}
+	return e, nil
+}
+
+// channelsOfAPI returns the API's description of the channels of tenants.
 func (a *App) channelsOfAPI() records.Channels {
-	all := records.Channels{Store: a.store}
+	all, byName := records.Channels{Store: a.store}, map[string]records.Channel{}
 	for _, c := range a.cfg.Channels {
-		all.List = append(all.List, records.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst, Unit: c.Throughput.Unit, Shares: push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}})
+		one := listedChannel(c)
+		all.List = append(all.List, one)
+		byName[c.Name] = one
+	}
+	all.Of = func(tenant uuid.UUID) []records.Channel {
+		var list []records.Channel
+		for _, c := range a.directory.List(tenant) {
+			one := byName[c.Name]
+			if c.Own {
+				one = listedChannel(c.Settings)
+				one.Name, one.Own = c.Name, true
+			}
+			list = append(list, one)
+		}
+		return list
 	}
 	return all
 }
@@ -62,6 +87,13 @@ func (a *App) channelsOfAPI() records.Channels {
 func (a *App) channelSegmented(name string) bool {
 	e, _ := a.channels.Get(name)
 	return e.Speed.Most > 0
+}
+
+func listedChannel(c config.Channel) records.Channel {
+	return records.Channel{
+		Name: c.Name, Type: c.Type, Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst, Unit: c.Throughput.Unit,
+		Shares: push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk},
+	}
 }
 
 // channelEvery returns the time that a channel's speed allows for a push; 0: any number may leave at once.

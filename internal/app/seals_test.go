@@ -58,11 +58,11 @@ func TestOpen_Seals(t *testing.T) {
 	}
 	try("", "", "", "")
 	hook(try(was, "", "", ""))
-	try("", "", "sealed secrets of webhooks (1), but SENDQUOTA_SEAL_KEY is not set: set it to the key that sealed them", "")
+	try("", "", "sealed secrets of webhooks and channels (1), but SENDQUOTA_SEAL_KEY is not set: set it to the key that sealed them", "")
 	try(is, "", "SENDQUOTA_SEAL_KEY does not open 1 of 1 sealed secrets", "")
 	a := try(is, was, "", "")
 	hook(a)
-	try(is, "", "", "SENDQUOTA_SEAL_KEY does not open 1 of 2 sealed secrets of webhooks in the database: set it, or SENDQUOTA_SEAL_KEY_PREVIOUS, to the key")
+	try(is, "", "", "SENDQUOTA_SEAL_KEY does not open 1 of 2 sealed secrets of webhooks and channels in the database: set it, or SENDQUOTA_SEAL_KEY_PREVIOUS, to the key")
 	_, err := a.store.Reseal(t.Context(), func(int) {})
 	testenv.Check(t, err)
 	try(is, "", "", "")

@@ -46,6 +46,11 @@ const (
 	WebhookTest         Action = "webhook.test"
 	WebhookReplay       Action = "webhook.replay"
 
+	ChannelCreate Action = "channel.create"
+	ChannelChange Action = "channel.change"
+	ChannelDelete Action = "channel.delete"
+	ChannelTest   Action = "channel.test"
+
 	PolicyChange Action = "policy.change"
 	PolicyReset  Action = "policy.reset" // back to the policy of the operator's file
 
@@ -85,6 +90,7 @@ const (
 var Actions = []Action{
 	KeyCreate, KeyRotate, KeyRevoke, UserCreate, UserChange, UserDelete, UserLink, UserEndSessions,
 	WebhookCreate, WebhookDelete, WebhookEnable, WebhookRotateSecret, WebhookTest, WebhookReplay,
+	ChannelCreate, ChannelChange, ChannelDelete, ChannelTest,
 	PolicyChange, PolicyReset,
 	ScheduleCreate, ScheduleChange, ScheduleDelete,
 	CampaignCreate, CampaignChange, CampaignAudience, CampaignDelete, CampaignStart, CampaignPause, CampaignResume, CampaignCancel,

@@ -22,6 +22,29 @@ type ClaimOrder struct {
 	Token uuid.UUID // of the attempt; the store sets it, so that a repeated claim finds its own attempt
 }
 
+// OwnChannel is the state of a channel that a tenant has made.
+type OwnChannel struct {
+	Version            int64 // 0: there is no such channel
+	Disabled, Deleting bool
+}
+
+// ChannelDeletedReason is the last error of a push that was canceled because its tenant deleted the channel.
+const ChannelDeletedReason = "channel-deleted"
+
+// OwnRoute stands for all channels of tenants where workers name the channels of pushes that wait.
+const OwnRoute = "*"
+
+// ShelvedRoute stands for all channels of tenants that are disabled.
+const ShelvedRoute = "-"
+
+// RouteOf returns the channel that a waiting push is found by.
+func RouteOf(p *push.Push) string {
+	if p.Own {
+		return OwnRoute
+	}
+	return p.Channel
+}
+
 // MaxWait is the longest wait that a claim asks its caller for, instead of putting the push off. It keeps sends on time
 // that are exactly a window apart.
 const MaxWait = 2 * time.Second
@@ -43,6 +66,9 @@ const (
 	TooLate                      // the push had expired; it is ended; others may be due
 	Again                        // the push was changed in between, or another claim came first: claim again
 	Parked                       // a pause covers the push, or its campaign is held, and the push is no longer due; others may be
+	Rerouted                     // the push now waits for the tenant's own channel of the same name; others may be due
+	Shelved                      // the tenant's channel is disabled; the push waits until it is enabled; others may be due
+	Orphaned                     // the tenant's channel was deleted; the push is canceled; others may be due
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -56,6 +82,7 @@ type Claim struct {
 	Wait       time.Duration // for Wait
 	Pause      uuid.UUID     // for Parked: the pause; Nil: the campaign is held
 	Now        time.Time     // the time of the claim
+	Channel    int64         // the version of the tenant's own channel; 0: the push goes through the operator's
 	Barred     []Due         // due pushes through channels that the order excludes, as far as they were read; of each the channel, the time and the level
 	Repeated   bool          // an earlier run of the transaction has committed it: nothing is to be written
 }
@@ -74,6 +101,7 @@ type ClaimState struct {
 	Due      push.Push       // the oldest due push that the order allows; without an ID: none
 	Held     bool            // its campaign is paused or canceled
 	Pause    *pause.Pause    // stops it now; nil: no pause does
+	Own      OwnChannel      // the tenant's own channel of the push's name
 	More     bool            // another push is due, on any channel
 	Barred   []Due           // see [Claim.Barred]
 	InFlight []InFlight      // running attempts
@@ -100,6 +128,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	for _, f := range s.InFlight {
 		if f.Token == o.Token {
 			c.Outcome, c.Push, c.Token, c.Attempt, c.Repeated = Claimed, f.Push, f.Token, f.Push.Attempts, true
+			c.Channel = s.Own.Version
 			c.StartedAt, c.LeaseUntil = f.LeaseUntil.Add(-o.Lease), f.LeaseUntil
 			s.address(&c.Push)
 			return c
@@ -109,6 +138,18 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		return c
 	}
 	c.Push = s.Due
+	switch {
+	case !s.Due.Own && s.Own.Version > 0: // the tenant's channel hides the operator's
+		c.Outcome, c.Push.Own = Rerouted, true
+		return c
+	case s.Due.Own && (s.Own.Version == 0 || s.Own.Deleting):
+		c.Outcome = Orphaned
+		return c
+	case s.Due.Own && s.Own.Disabled:
+		c.Outcome = Shelved
+		return c
+	}
+	c.Channel = s.Own.Version
 	if s.Held {
 		c.Outcome = Parked
 		return c

@@ -89,7 +89,7 @@ func secondUp(t time.Time) time.Time {
 // Check returns all faults of a change of a draft; the zero campaign is a new one. Callers merge these with their own
 // errors. It does not check what the change leaves as it is.
 func (s *Service) Check(c Change, of broadcast.Campaign) invalid.FieldErrors {
-	return append(checkTemplates(c), s.check(s.complete(c), of)...)
+	return append(checkTemplates(c), s.check(s.complete(c, of.Tenant), of)...)
 }
 
 // checkTemplates checks the message alone.
@@ -107,8 +107,8 @@ func checkTemplates(c Change) (bad invalid.FieldErrors) {
 // check is Check without the templates of the message.
 func (s *Service) check(c Change, of broadcast.Campaign) (bad invalid.FieldErrors) {
 	p := c.on(of)
-	if c.Channel != nil && p.Channel != "" && !slices.Contains(s.cfg.Channels, p.Channel) {
-		bad.Add("channel", p.Channel, "unknown channel; the channels are: %s", strings.Join(s.cfg.Channels, ", "))
+	if c.Channel != nil && p.Channel != "" && !slices.Contains(s.cfg.channels(of.Tenant), p.Channel) {
+		bad.Add("channel", p.Channel, "unknown channel; the channels are: %s", strings.Join(s.cfg.channels(of.Tenant), ", "))
 	}
 	s.checkTimes(c, &p, &bad)
 	if c.Spread != nil && (p.Spread < 0 || p.Spread > MaxSpread || p.Spread%quota.Second != 0) {
@@ -117,7 +117,7 @@ func (s *Service) check(c Change, of broadcast.Campaign) (bad invalid.FieldError
 	if c.Metadata != nil && len(p.Metadata) > MaxMetadata {
 		bad.Add("metadata", nil, "must have at most %d bytes, has %d", MaxMetadata, len(p.Metadata))
 	}
-	if (c.Message != nil || c.Channel != nil) && s.cfg.Check != nil && p.Message != nil {
+	if (c.Message != nil || c.Channel != nil) && s.cfg.checks() && p.Message != nil {
 		s.checkMessage(&p, &bad)
 	}
 	return bad
@@ -126,7 +126,7 @@ func (s *Service) check(c Change, of broadcast.Campaign) (bad invalid.FieldError
 // checkMessage finds what the provider would certainly refuse in every recipient's message: in the parts without
 // templates, and apart from the address.
 func (s *Service) checkMessage(p *broadcast.Campaign, bad *invalid.FieldErrors) {
-	for _, f := range s.cfg.Check(p.Channel, "", p.Message) {
+	for _, f := range s.cfg.check(p.Tenant, p.Channel, "", p.Message) {
 		if f.Field != "to" && !liquid.Templated(p.Message, f.Field) {
 			*bad = append(*bad, f)
 		}

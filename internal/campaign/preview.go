@@ -79,7 +79,7 @@ func (s *Service) Preview(p *broadcast.Campaign, lines []campaigns.KnownLine, de
 			all[i].Error = err.Error()
 			continue
 		}
-		all[i].Message, all[i].Size = message, s.cfg.size(p.Channel, message)
+		all[i].Message, all[i].Size = message, s.cfg.size(p.Tenant, p.Channel, message)
 	}
 	return all, nil
 }
@@ -108,11 +108,11 @@ func (s *Service) preview(p *broadcast.Campaign, template Template, l campaigns.
 		return nil, err
 	}
 	message, err := template.Render(variables, at)
-	if err != nil || s.cfg.Check == nil {
+	if err != nil || !s.cfg.checks() {
 		return message, err
 	}
 	var bad invalid.FieldErrors
-	for _, f := range s.cfg.Check(p.Channel, l.To, message) {
+	for _, f := range s.cfg.check(p.Tenant, p.Channel, l.To, message) {
 		if f.Field != "to" || l.To != "" {
 			bad = append(bad, f)
 		}

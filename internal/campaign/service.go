@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 )
@@ -50,18 +51,51 @@ type Config struct {
 
 	// TextSize returns the size of the text that a channel would send, and whether it sends text messages; nil: none does.
 	TextSize func(channel string, message json.RawMessage) (size sms.Size, is bool)
+
+	// Own knows the channels of each tenant, which may be its own; nil: all have Channels and Check.
+	Own schedule.OwnChannels
 }
 
-// size returns the size of the text that a channel would send; nil: the channel sends no text messages.
-func (cfg *Config) size(channel string, message json.RawMessage) *sms.Size {
-	if cfg.TextSize == nil {
-		return nil
+// size returns the size of the text that a tenant's channel would send; nil: the channel sends no text messages.
+func (cfg *Config) size(tenant uuid.UUID, channel string, message json.RawMessage) *sms.Size {
+	var size sms.Size
+	is := false
+	switch {
+	case cfg.Own != nil:
+		size, is = cfg.Own.Size(tenant, channel, message)
+	case cfg.TextSize != nil:
+		size, is = cfg.TextSize(channel, message)
 	}
-	size, is := cfg.TextSize(channel, message)
 	if !is {
 		return nil
 	}
 	return &size
+}
+
+// channels lists the channels of a tenant.
+func (c *Config) channels(tenant uuid.UUID) []string {
+	if c.Own != nil {
+		return c.Own.Names(tenant)
+	}
+	return c.Channels
+}
+
+// first returns the default channel of a tenant; "": there is none.
+func (c *Config) first(tenant uuid.UUID) string {
+	if all := c.channels(tenant); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+func (c *Config) checks() bool { return c.Own != nil || c.Check != nil }
+
+// check returns what the provider of a tenant's channel would certainly refuse.
+func (c *Config) check(tenant uuid.UUID, channel, to string, message json.RawMessage) invalid.FieldErrors {
+	if c.Own != nil {
+		return c.Own.Check(tenant, channel, to, message)
+	}
+	return c.Check(channel, to, message)
 }
 
 // reads are the methods of the store that the API uses unchanged.
@@ -102,7 +136,7 @@ type Key struct {
 // Create creates a draft, or returns the campaign that an earlier request with the same key has created. Its errors are
 // [invalid.FieldErrors], [broadcast.ErrTooMany] and [push.ErrKeyReused].
 func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p broadcast.Campaign, found bool, err error) {
-	c = s.complete(c)
+	c = s.complete(c, tenant)
 	p = c.on(s.empty(tenant))
 	p.ID = uuid.Must(uuid.NewV7())
 	if key.Text != "" {
@@ -128,13 +162,14 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 
 // empty returns an empty draft.
 func (s *Service) empty(tenant uuid.UUID) broadcast.Campaign {
-	return broadcast.Campaign{Tenant: tenant, Channel: s.cfg.Channels[0], OnConflict: reject, Status: broadcast.Draft}
+	return broadcast.Campaign{Tenant: tenant, Channel: s.cfg.first(tenant), OnConflict: reject, Status: broadcast.Draft}
 }
 
 // complete replaces zero values by defaults that are not zero.
-func (s *Service) complete(c Change) Change {
+func (s *Service) complete(c Change, tenant uuid.UUID) Change {
 	if c.Channel != nil && *c.Channel == "" {
-		c.Channel = &s.cfg.Channels[0]
+		first := s.cfg.first(tenant)
+		c.Channel = &first
 	}
 	if c.OnConflict != nil && *c.OnConflict == "" {
 		byDefault := reject
@@ -146,7 +181,7 @@ func (s *Service) complete(c Change) Change {
 // Change changes a caller's draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound],
 // [*broadcast.StateError], [*push.StaleError] and, if a schedule copies the draft, [*push.ScopeError].
 func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Change, unchanged push.Unchanged) (broadcast.Campaign, error) {
-	c = s.complete(c)
+	c = s.complete(c, by.Tenant)
 	var wrong invalid.FieldErrors
 	err := s.cfg.Computing.Do(ctx, by.Tenant, func() error {
 		wrong = checkTemplates(c)

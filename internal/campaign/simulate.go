@@ -134,7 +134,7 @@ func (s *Simulator) changed(ctx context.Context, c broadcast.Campaign, change Ch
 	if err != nil {
 		return c, fmt.Errorf("simulate campaign: %w", err)
 	}
-	return s.campaigns.complete(change).on(c), wrong
+	return s.campaigns.complete(change, c.Tenant).on(c), wrong
 }
 
 // simulation is a simulation in progress.
@@ -161,7 +161,7 @@ func (s *Simulator) begin(ctx context.Context, c broadcast.Campaign, caps push.C
 		x.totals.drain.every = s.cfg.Every(c.Channel)
 	}
 	x.totals.drain.segmented = s.cfg.Segmented != nil && s.cfg.Segmented(c.Channel)
-	if s.campaigns.cfg.size(c.Channel, nil) != nil {
+	if s.campaigns.cfg.size(c.Tenant, c.Channel, nil) != nil {
 		x.totals.Segments = &Segments{ByCount: map[int]int{}}
 	}
 	var message Template

@@ -40,7 +40,7 @@ func (x *simulation) plan(line broadcast.AudienceLine, of booking.Standing, attr
 		d.LookOnly, l.invalid = true, err.Error()
 	}
 	x.starts.Widen(&d, l.behind)
-	if size := x.campaigns.cfg.size(x.campaign.Channel, d.Push.Message); size != nil {
+	if size := x.campaigns.cfg.size(x.campaign.Tenant, x.campaign.Channel, d.Push.Message); size != nil {
 		l.segments = size.Segments
 	}
 	l.draft = d

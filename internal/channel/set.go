@@ -68,7 +68,12 @@ func (s *Set) Check(name, to string, message json.RawMessage) invalid.FieldError
 
 // Size returns the size of the text that a channel would send, and whether it is a channel of text messages.
 func (s *Set) Size(name string, message json.RawMessage) (size sms.Size, is bool) {
-	texts, is := s.byName[name].Channel.(interface {
+	return s.byName[name].Size(message)
+}
+
+// Size returns the size of the text that the channel would send, and whether it is a channel of text messages.
+func (e Entry) Size(message json.RawMessage) (size sms.Size, is bool) {
+	texts, is := e.Channel.(interface {
 		Size(message json.RawMessage) sms.Size
 	})
 	if !is {

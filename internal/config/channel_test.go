@@ -103,7 +103,7 @@ func TestChannel_Errors(t *testing.T) {
 		{`{type: sms, account_sid: a, auth_token: x, from: "12345"}`, nil},
 		{`{type: sms, account_sid: a, auth_token: x, from: "12345", throughput: {rate: 10, unit: segments}}`, nil},
 		{`{type: sms, account_sid: a, auth_token: x, from: "12345", throughput: {rate: 10, unit: segment}}`, []string{
-			`throughput.unit: "segment": must be one of messages, segments`,
+			`throughput.unit: "segment": must be one of messages, segments (did you mean segments?)`,
 		}},
 		{`{type: log, throughput: {rate: 10, unit: segments}}`, []string{"throughput.unit: is not for type log"}},
 		{`{type: log, throughput: {rate: 0, unit: messages}}`, []string{

@@ -33,7 +33,7 @@ func (c *Config) variables(t *strictyaml.Table) {
 	t.String(FileVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
 	t.String(MetricsAddrVariable, optional, "the address of the worker's metrics and profiles, host:port, for operators only; without it, they are not served", &c.MetricsAddr, checkAddress)
-	t.Secret(seal.KeyVariable, optional, "the key that seals the secrets of webhooks and of tenants' channels in Postgres, 32 bytes in base64, as from `openssl rand -base64 32`: the same for api, worker and `sendquota seal rotate`; without it neither can be created; `sendquota dev` makes one; see [operations.md](operations.md#the-key-that-seals-secrets)", &c.SealKey, checkSealKey)
+	t.Secret(seal.KeyVariable, optional, "the key that seals secrets of webhooks and tenants' channels in Postgres, 32 bytes in base64, as from `openssl rand -base64 32`: the same for all programs; without it neither can be created; `sendquota dev` makes one; see [operations.md](operations.md#the-key-that-seals-secrets)", &c.SealKey, checkSealKey)
 	t.Secret(seal.PreviousVariable, optional, "the previous key, during a change of keys: it opens secrets, and seals none", &c.PreviousSealKey, checkSealKey)
 }
 

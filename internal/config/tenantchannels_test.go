@@ -118,7 +118,7 @@ func TestTenantChannel_Members(t *testing.T) {
 	c, _, _ := readTenant(t, bounds(), strings.Replace(tenantSMS, `{`, `{"throughput": {"rate": 5}, `, 1), nil)
 	got := string(c.Members(func(string, Secret) any { return map[string]bool{"set": true} }))
 	const want = `{"type":"sms","timeout":"10s","allow_private_addresses":false,"on_unknown":"retry","max_attempts":8,"backoff":{"first":"5s","max":"15m"},` +
-		`"throughput":{"rate":5,"per":"1s","burst":1},"levels":{"urgent":70,"normal":20,"bulk":10},"disabled":false,"account_sid":{"set":true},"auth_token":{"set":true},"api_key_sid":{"set":true},"api_key_secret":{"set":true},"from":"+4512345678"}`
+		`"throughput":{"rate":5,"per":"1s","burst":1,"unit":"messages"},"levels":{"urgent":70,"normal":20,"bulk":10},"disabled":false,"account_sid":{"set":true},"auth_token":{"set":true},"api_key_sid":{"set":true},"api_key_secret":{"set":true},"from":"+4512345678"}`
 	if want := strings.NewReplacer(`"api_key_sid":{"set":true},`, "", `"api_key_secret":{"set":true},`, "").Replace(want); got != want {
 		var is any
 		t.Errorf("%s (%v)\nwant %s", got, json.Unmarshal([]byte(got), &is), want)

@@ -47,7 +47,7 @@ func (w *Worker) claim(ctx context.Context, d booking.Due, p *permit) (c booking
 		reserved, o.Without = w.queues.reserve()
 	}
 	if c, err = w.store.Claim(ctx, o); err == nil && c.Outcome == booking.Claimed {
-		w.queues.count(c.Push.Channel, 1)
+		w.queues.count(booking.RouteOf(&c.Push), 1)
 	}
 	for _, name := range reserved {
 		w.queues.count(name, -1)
@@ -107,6 +107,16 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 	case booking.Parked:
 		w.log.DebugContext(ctx, "push parked: it is paused, or its campaign is paused or canceled", "push", c.Push.ID, "pause", c.Pause, "campaign", c.Push.Campaign)
 		return
+	case booking.Rerouted, booking.Shelved:
+		w.log.DebugContext(ctx, "push waits for a channel of its tenant", "push", c.Push.ID, "tenant", c.Push.Tenant, "channel", c.Push.Channel)
+		if c.Outcome == booking.Rerouted {
+			w.waker.Wake(d.RecipientKey, d.At, 0)
+		}
+		return
+	case booking.Orphaned:
+		w.log.InfoContext(ctx, "push canceled: its tenant has deleted the channel", "push", c.Push.ID, "request_id", c.Push.RequestID)
+		w.forgetBooking(c.Push)
+		return
 	case booking.Unwanted:
 		w.log.InfoContext(ctx, "push canceled: its recipient has opted out", "push", c.Push.ID, "request_id", c.Push.RequestID)
 		w.forgetBooking(c.Push)
@@ -130,9 +140,9 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	ctx = context.WithoutCancel(ctx)
 	f := w.deliver(ctx, c, began)
 	w.recording <- struct{}{}
-	w.queues.count(c.Push.Channel, -1)
+	w.queues.count(booking.RouteOf(&c.Push), -1)
 	w.freeSlots(1)
-	w.resume(c.Push.Channel)
+	w.resume(booking.RouteOf(&c.Push))
 	defer func() { <-w.recording }()
 	return w.record(ctx, c, f, began)
 }
@@ -151,9 +161,9 @@ func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) 
 		}, left, c.Push.ID[:]),
 	}
 	late := c.StartedAt.Sub(c.Push.SendAt)
-	w.metrics.Attempted(c.Push.Channel, c.Push.Level.String(), string(result.Outcome), c.Attempt == 1, late)
+	w.metrics.Attempted(labelOf(&c.Push), c.Push.Level.String(), string(result.Outcome), c.Attempt == 1, late)
 	if result.Unregistered {
-		w.metrics.Unregistered(c.Push.Channel)
+		w.metrics.Unregistered(labelOf(&c.Push))
 	}
 	w.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "request_id", c.Push.RequestID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
 		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
@@ -189,9 +199,9 @@ func handed(r channel.Result, began time.Time) time.Duration {
 // since before the claim does not send: the attempt must end, and be recorded, before it counts as lost and is repeated
 // elsewhere.
 func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (channel.Result, push.Retry) {
-	entry, known := w.channels.Get(c.Push.Channel)
-	if !known { // the store does not know which channels are configured
-		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured"}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
+	entry, err := w.channelOf(c)
+	if err != nil {
+		return channel.Result{Outcome: push.Refused, Error: err.Error()}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
 	}
 	if time.Since(began) > w.cfg.Lease/4 {
 		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
@@ -211,7 +221,7 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 		c.Push.Message = message
 	}
 	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
-	w.queues.report(ctx, c.Push.Channel, c.Push.Tenant, result)
+	w.queues.report(ctx, booking.RouteOf(&c.Push), c.Push.Tenant, result)
 	w.outcomes.note(c.Push.Channel, c.Push.Tenant, result)
 	return result, entry.Retry
 }

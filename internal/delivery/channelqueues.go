@@ -29,8 +29,9 @@ type channelQueues struct {
 	log    *slog.Logger
 }
 
-// newChannelQueues returns a queue for each channel of a worker with allSlots slots.
-func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots int) *channelQueues {
+// newChannelQueues returns a queue for each channel of a worker with allSlots slots, and, with own, one for all channels of
+// tenants.
+func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots int, own bool) *channelQueues {
 	qs := &channelQueues{byName: map[string]*channelQueue{}, pacer: p, log: log}
 	names := channels.Names()
 	shared := newSlots(allSlots, len(names))
@@ -43,7 +44,19 @@ func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots
 		qs.all = append(qs.all, q)
 		qs.byName[name] = q
 	}
+	if own {
+		q := newOwnQueue(allSlots)
+		qs.all, qs.byName[q.channel] = append(qs.all, q), q
+	}
 	return qs
+}
+
+// names lists the channels that have a queue.
+func (qs *channelQueues) names() (all []string) {
+	for _, q := range qs.all {
+		all = append(all, q.channel)
+	}
+	return all
 }
 
 // open lists the channels that can take pushes at once, and how many, up to most. The number is at least one, to learn

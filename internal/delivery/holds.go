@@ -16,6 +16,7 @@ import (
 // one tenant may own the failing device, address or endpoint, and must not stop the others.
 type holds struct {
 	all     breaker                      // of the channel
+	apart   bool                         // each tenant has a channel of its own: all stays closed
 	tenants map[uuid.UUID]*tenantBreaker // without closed ones whose last attempt worked
 	run     failureRun
 }
@@ -64,7 +65,7 @@ func (h *holds) ended(tenant uuid.UUID, failed bool, now time.Time) {
 			delete(h.tenants, tenant)
 		}
 	}
-	if now.Before(h.all.until) {
+	if now.Before(h.all.until) || h.apart {
 		return
 	}
 	h.run.note(tenant, failed)
@@ -88,6 +89,9 @@ func (r *failureRun) note(tenant uuid.UUID, failed bool) {
 // hold pauses a tenant, because the provider asked for it. The channel pauses while two tenants do.
 func (h *holds) hold(tenant uuid.UUID, until, now time.Time) {
 	h.of(tenant).hold(until)
+	if h.apart {
+		return
+	}
 	var longest, second time.Time
 	for _, b := range h.tenants {
 		switch {

@@ -63,6 +63,10 @@ type Config struct {
 	// queues are not fed.
 	Due func() bool
 
+	// Claimed returns the channel for a push of a tenant that was claimed, by the version of the tenant's own channel of that name;
+	// 0: the channel is the operator's. nil: tenants have no channels of their own.
+	Claimed func(tenant uuid.UUID, name string, version int64) (channel.Entry, error)
+
 	// Computing limits concurrent rendering of messages that contain the time of their sending; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]
 }
@@ -105,7 +109,7 @@ type delay struct {
 // New returns a worker.
 func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
-		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
+		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency, cfg.Claimed != nil), waker: wakes,
 		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, maxRecording*cfg.Concurrency),
 		claiming: make(chan struct{}, maxClaiming),
 		lanes:    map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
@@ -210,7 +214,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		})
 	}
 	if w.cfg.Pacer != nil {
-		running.Go(func() { _ = w.cfg.Pacer.Run(ctx, w.channels.Names(), w.queues.hold) }) // it never fails
+		running.Go(func() { _ = w.cfg.Pacer.Run(ctx, w.queues.names(), w.queues.hold) }) // it never fails
 	}
 	if w.cfg.Lanes != nil {
 		running.Go(func() {
@@ -256,7 +260,7 @@ func (w *Worker) closeAll() {
 func (w *Worker) Channels(each func(channel string, waiting int, held time.Duration, tenants int)) {
 	for _, queue := range w.queues.all {
 		held, tenants := queue.held()
-		each(queue.channel, queue.len(), held, tenants)
+		each(queue.label(), queue.len(), held, tenants)
 	}
 }
 

@@ -64,6 +64,8 @@ const (
 	PauseDeleted  Point = "pause.deleted"  // not committed
 	PauseUnparked Point = "pause.unparked" // some pushes of one that has ended, and the queue does not know
 
+	ChannelLocked Point = "channel.locked" // of a tenant: changed or marked for deletion, and not committed
+
 	LanesOwned        Point = "lanes.owned"        // by the worker, which does not know
 	PartitionsMade    Point = "partitions.made"    // ahead, some of a table, and not the next ones
 	PartitionMarked   Point = "partition.marked"   // to be dropped, and in use
@@ -83,5 +85,5 @@ var Points = []Point{
 	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
 	BulkListed, BulkChanged, BulkNoted, BulkEnded,
 	PauseCreated, PauseDeleted, PauseUnparked,
-	LanesOwned, PartitionsMade, PartitionMarked, PartitionDetached, PartitionDropped, AuditSaved, AuditEnded,
+	ChannelLocked, LanesOwned, PartitionsMade, PartitionMarked, PartitionDetached, PartitionDropped, AuditSaved, AuditEnded,
 }

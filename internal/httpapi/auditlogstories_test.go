@@ -91,6 +91,18 @@ func logStories() map[string]logStory {
 			made := key(b)
 			return request("DELETE", "/v1/keys/"+made, "").about(made)
 		}},
+		"put-channel": {auditlog.ChannelCreate, func(_ *bundle, n int) logRequest {
+			name := fmt.Sprintf("log-%d", n)
+			return request("PUT", "/v1/channels/"+name, `{"type": "webhook", "url": "https://example.com/`+secretText+`"}`).about(name)
+		}},
+		"delete-channel": {auditlog.ChannelDelete, func(b *bundle, n int) logRequest {
+			name := ownChannel(b, n)
+			return request("DELETE", "/v1/channels/"+name, "").about(name)
+		}},
+		"test-channel": {auditlog.ChannelTest, func(b *bundle, n int) logRequest {
+			name := ownChannel(b, n)
+			return request("POST", "/v1/channels/"+name+"/test", `{"to": "`+secretText+`", "message": {"body": "`+secretText+`"}}`).about(name)
+		}},
 		"create-webhook": {auditlog.WebhookCreate, func(b *bundle, _ int) logRequest {
 			b.exec(`UPDATE webhooks SET deleted_at = now()`)
 			return request("POST", "/v1/webhooks", `{"url":"https://example.com/`+secretText+`","events":["push.sent"]}`)
@@ -207,4 +219,12 @@ const campaignText = `{"name":"sale","message":{"title":"` + secretText + `"},"m
 
 func scheduleText(n int) string {
 	return fmt.Sprintf(`{"name":"for %s %d","cron":"0 9 * * MON","time_zone":"Europe/Berlin","push":{"recipient":"%[1]s-%d","channel":"push","message":{"body":"%[1]s"}}}`, secretText, n)
+}
+
+// ownChannel makes a channel of the tenant.
+func ownChannel(b *bundle, n int) (name string) {
+	b.t.Helper()
+	name = fmt.Sprintf("own-%d", n)
+	b.send("PUT", "/v1/channels/"+name, `{"type": "log"}`).must(b.t, 201)
+	return name
 }

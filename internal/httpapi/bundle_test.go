@@ -16,10 +16,13 @@ import (
 	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/notify"
+	"github.com/sendquota/sendquota/internal/ownchannels"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -197,12 +200,32 @@ func setupIn(t *testing.T, url string, st *store.Store, policy []quota.Rule) *bu
 		Simulator:   campaign.NewSimulator(b.store, campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
 		Log:         slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: b.limiter(),
 	}
+	b.cfg.OwnChannels = b.ownChannels()
 	b.svc = service
 	b.api = New(service, b.store, b.cfg)
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
 	b.name = testenv.Query[string](t, url, `SELECT name FROM tenants WHERE id = $1`, b.tenant)
 	_, b.other = b.newTenant("other", push.Scopes...)
 	return b
+}
+
+// ownChannels returns the channels of tenants, beside those of the operator.
+func (b *bundle) ownChannels() *ownchannels.Service {
+	b.t.Helper()
+	var all []channel.Entry
+	for _, name := range []string{"push", "sms"} {
+		all = append(all, channel.Entry{Name: name, Channel: channel.NewLog(slog.New(slog.DiscardHandler)), Retry: push.Retry{MaxAttempts: 1}})
+	}
+	operator, err := channel.NewSet(all...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	bounds := config.TenantChannels{Max: 100, Types: []string{config.Webhook, config.Log}}
+	open := func(c config.Channel) (channel.Entry, error) {
+		return channel.Entry{Name: c.Name, Channel: channel.NewLog(slog.New(slog.DiscardHandler)), Retry: push.Retry{MaxAttempts: 1}}, nil
+	}
+	directory := ownchannels.NewDirectory(operator, nil, b.store, open, bounds, time.Minute, slog.New(slog.DiscardHandler))
+	return ownchannels.NewService(b.store, directory, ownchannels.ServiceConfig{Bounds: bounds, Lease: time.Minute})
 }
 
 // reopen gives the API another store, with no more than pushes.

@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/httpapi/accounts"
 	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
+	"github.com/sendquota/sendquota/internal/httpapi/channels"
 	"github.com/sendquota/sendquota/internal/httpapi/limits"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pauses"
@@ -54,6 +55,7 @@ type Config struct {
 	Failures    records.FailureStore // for /v1/failures
 	Audits      records.Audits       // for /v1/audits
 	Channels    records.Channels     // for /v1/channels
+	OwnChannels channels.Service     // for /v1/channels/{name}
 
 	Keys      accounts.Keys  // for /v1/keys
 	MaxKeys   int            // live keys of a tenant

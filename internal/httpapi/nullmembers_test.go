@@ -52,6 +52,9 @@ func TestBody_NullMembers(t *testing.T) {
 		if op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
 			continue
 		}
+		if op.OperationID == "put-channel" { // its members depend on the type: internal/config tests them
+			continue
+		}
 		bodies++
 		media := op.RequestBody.Content["application/json"]
 		text := more[op.OperationID]

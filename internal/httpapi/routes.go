@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/httpapi/accounts"
 	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
+	"github.com/sendquota/sendquota/internal/httpapi/channels"
 	"github.com/sendquota/sendquota/internal/httpapi/limits"
 	"github.com/sendquota/sendquota/internal/httpapi/pauses"
 	"github.com/sendquota/sendquota/internal/httpapi/policies"
@@ -52,7 +53,7 @@ func newDocument() rest.Document {
 			{Name: schedules.Tag, Description: "Send a push or a campaign repeatedly, by cron."},
 			{Name: records.TagRecords, Description: "List and count what was sent and refused."},
 			{Name: webhooks.Tag, Description: "Receive the events of pushes as signed requests to your endpoint."},
-			{Name: records.TagChannels, Description: "Read the state of the channels."},
+			{Name: records.TagChannels, Description: "Read the state of the channels, and make your own."},
 			{Name: accounts.TagKeys, Description: "Create API keys for the tenant, with fewer scopes or a limited lifetime."},
 			{Name: accounts.TagUsers, Description: "Manage the users of the console and their sessions."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
@@ -71,6 +72,7 @@ var knownPathParams = map[string]rest.PathParam{
 	schedules.Path + "/{id}":                        {Name: "id", Component: "schedule-id", Description: "The schedule's id.", Example: rest.ExampleID},
 	webhooks.Path + "/{id}":                         {Name: "id", Component: "webhook-id", Description: "The webhook's id.", Example: rest.ExampleID},
 	webhooks.Path + "/{id}/deliveries/{delivery}":   {Name: "delivery", Component: "delivery-id", Description: "The delivery's id.", Example: rest.ExampleOtherID},
+	channels.Path:                                   {Name: "name", Component: "channel-name", Description: "The channel's name.", Example: "sms", MaxText: 64},
 	accounts.KeysPath + "/{id}":                     {Name: "id", Component: "key-id", Description: "The key's id, which is not secret.", Example: rest.ExampleID},
 	accounts.UsersPath + "/{id}":                    {Name: "id", Component: "user-id", Description: "The user's id.", Example: rest.ExampleID},
 	accounts.UsersPath + "/{id}/sessions/{session}": {Name: "session", Component: "session-id", Description: "The session's id.", Example: rest.ExampleID},
@@ -90,6 +92,7 @@ func (cfg *Config) operations(s *rest.Spec, svc *schedule.Service, now func() ti
 		records.Operations(s, records.Sources{
 			Records: svc, Flows: cfg.Flows, Failures: cfg.Failures, Audits: cfg.Audits, Channels: cfg.Channels, Health: cfg.Health,
 		}, cfg.exports, now),
+		channels.Operations(s, cfg.OwnChannels, records.TagChannels),
 		accounts.Operations(s, cfg.Keys, cfg.MaxKeys, cfg.Users, cfg.MaxUsers, cfg.PublicURL),
 		(&probes{cfg.Health}).routes(s),
 	)

@@ -97,9 +97,11 @@ func TestTenants_Isolated(t *testing.T) {
 	bulk := b.send("POST", "/v1/bulk-changes", `{"action":"cancel","filter":{"category":"name-secret"}}`).must(t, 202).at(t, "id").(string)
 
 	pause := b.send("POST", "/v1/pauses", `{"scope":"category","name":"name-secret","reason":"body-secret"}`).must(t, 201).at(t, "id").(string)
+	b.send("PUT", "/v1/channels/name-secret", `{"type": "log"}`).must(t, 201)
 
 	bodies := map[string]string{
 		"POST /v1/pauses":                             `{"scope":"category","name":"mine"}`,
+		"POST /v1/channels/name-secret/test":          `{"message":{}}`,
 		"POST /v1/users":                              `{"email":"eve@example.com","role":"viewer"}`,
 		"PATCH /v1/users/" + person:                   `{"name":"mine"}`,
 		"PUT /v1/policy":                              `{}`,
@@ -132,6 +134,10 @@ func TestTenants_Isolated(t *testing.T) {
 		path = strings.Replace(path, "/v1/campaigns/"+id, "/v1/campaigns/"+campaign, 1)
 		path = strings.Replace(path, "/v1/bulk-changes/"+id, "/v1/bulk-changes/"+bulk, 1)
 		path = strings.Replace(path, "/v1/pauses/"+id, "/v1/pauses/"+pause, 1)
+		path = strings.Replace(path, "/v1/channels/"+id, "/v1/channels/name-secret", 1)
+		if method == "PUT" && path == "/v1/channels/name-secret" {
+			continue // makes a channel of the other tenant's own
+		}
 		path = strings.Replace(path, "/deliveries/"+id, "/deliveries/"+delivery, 1)
 		path = strings.Replace(path, "/v1/policy/operations/"+id, "/v1/policy/operations/"+change, 1)
 		if !strings.HasPrefix(path, "/v1/") {
@@ -143,7 +149,7 @@ func TestTenants_Isolated(t *testing.T) {
 			headers = append(headers, "Content-Type", "text/csv")
 		}
 		got := b.send(method, path, bodies[method+" "+path], headers...)
-		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/users/") || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasPrefix(path, "/v1/campaigns/"+campaign) || strings.HasPrefix(path, "/v1/bulk-changes/"+bulk) || strings.HasPrefix(path, "/v1/pauses/"+pause) || strings.HasSuffix(path, change) {
+		if strings.HasPrefix(path, "/v1/pushes/"+id) || strings.HasPrefix(path, "/v1/keys/") || strings.HasPrefix(path, "/v1/users/") || strings.HasPrefix(path, "/v1/webhooks/"+hook) || strings.HasPrefix(path, "/v1/schedules/"+schedule) || strings.HasPrefix(path, "/v1/campaigns/"+campaign) || strings.HasPrefix(path, "/v1/bulk-changes/"+bulk) || strings.HasPrefix(path, "/v1/pauses/"+pause) || strings.HasPrefix(path, "/v1/channels/") || strings.HasSuffix(path, change) {
 			if got.status != http.StatusNotFound {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.text)
 			}

@@ -46,6 +46,9 @@ const (
 	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
 	ScopeKeysWrite = "keys:write" // create, rotate and revoke them; includes keys:read
 
+	ScopeChannelsRead  = "channels:read"  // read the state of channels, and the settings of the tenant's own without secrets
+	ScopeChannelsWrite = "channels:write" // create, change, test and delete channels; includes channels:read
+
 	ScopeUsersRead  = "users:read"  // list the users of the console
 	ScopeUsersWrite = "users:write" // create, change and delete them, list and end their sessions; includes users:read
 )
@@ -54,11 +57,12 @@ const (
 var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
 	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsDraft, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,
-	ScopeUsersRead, ScopeUsersWrite, ScopePausesRead, ScopePausesWrite,
+	ScopeUsersRead, ScopeUsersWrite, ScopePausesRead, ScopePausesWrite, ScopeChannelsRead, ScopeChannelsWrite,
 }
 
 // includes lists, by scope, the wider scopes that include it.
 var includes = map[string][]string{
+	ScopeChannelsRead:   {ScopeChannelsWrite, ScopeRead},
 	ScopeRecipientsRead: {ScopeRecipientsWrite}, ScopePolicyRead: {ScopePolicyWrite}, ScopeKeysRead: {ScopeKeysWrite}, ScopeUsersRead: {ScopeUsersWrite},
 	ScopePausesRead: {ScopePausesWrite}, ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
 }

@@ -21,6 +21,7 @@ type Push struct {
 	ExpiresAt       time.Time     // the push is not sent at or after this time
 	TTL             time.Duration // ExpiresAt stays this long after SendAt; 0: the caller fixed ExpiresAt
 	Level           Level         // of its category, when it was booked or moved
+	Own             bool          // while it waits: the channel is one of the tenant's own
 	Burst           bool          // the tenant has many pushes for the same second: of the same level, other tenants' pushes go first
 
 	Status            Status

@@ -80,6 +80,13 @@ func (s *Spec) Response(description string, example any) *huma.Response {
 	return r
 }
 
+// AddSchema makes a schema a component of the document, and returns a reference to it.
+func (s *Spec) AddSchema(name string, schema *huma.Schema) *huma.Schema {
+	schema.PrecomputeMessages()
+	s.schemas.Map()[name] = schema
+	return &huma.Schema{Ref: schemaPrefix + name}
+}
+
 func textHeader(description string) *huma.Header {
 	return &huma.Header{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
@@ -83,6 +85,14 @@ func (e *Refusal) Error() string { return e.Kind.Name + ": " + e.Detail }
 
 // refuse returns an error that is answered with a problem.
 func refuse(k Kind, detail string) error { return &Refusal{Kind: k, Detail: detail} }
+
+// LimitedFor returns the refusal of a request that may be repeated after a wait.
+func LimitedFor(detail string, wait time.Duration) Problemer {
+	after := strconv.FormatInt(max(Ceil(wait, time.Second), 1), 10)
+	p := RateLimited.Because(detail + "; try again after " + after + " s")
+	p.header = http.Header{"Retry-After": {after}}
+	return &p
+}
 
 // unexpected returns the answer to an unexpected error.
 func unexpected() Problemer {

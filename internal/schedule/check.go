@@ -40,7 +40,7 @@ func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any(
 // Check reports whether a push could be booked now for the request's recipient at its send time. Where Submit would
 // move the push out of quiet hours, Check reports quiet hours and the next free time. A request may have no message. IT BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
-	d, err := s.planWith(ctx, tenant, r, s.checkMessage, nil)
+	d, err := s.planWith(ctx, tenant, r, s.cfg.of(tenant).checkMessage, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +56,19 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 }
 
 // checkMessage returns what a channel's provider would refuse about the message of a check, if it has one. It needs no address.
-func (s *Service) checkMessage(channel, to string, message json.RawMessage) (bad invalid.FieldErrors) {
-	if message == nil || s.cfg.Check == nil {
+func (c Config) checkMessage(channel, to string, message json.RawMessage) (bad invalid.FieldErrors) {
+	if message == nil || c.Check == nil {
 		return nil
 	}
-	_, bad = withoutAddress(s.cfg.Check(channel, to, message))
+	_, bad = withoutAddress(c.Check(channel, to, message))
 	return bad
 }
 
-// TextSize returns the size of the text that a channel would send, and whether it sends text messages.
-func (pl *Planner) TextSize(channel string, message json.RawMessage) (size sms.Size, is bool) {
-	if pl.cfg.TextSize == nil {
+// TextSize returns the size of the text that a tenant's channel would send, and whether it sends text messages.
+func (pl *Planner) TextSize(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) {
+	cfg := pl.cfg.of(tenant)
+	if cfg.TextSize == nil {
 		return size, false
 	}
-	return pl.cfg.TextSize(channel, message)
+	return cfg.TextSize(channel, message)
 }

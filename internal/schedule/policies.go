@@ -23,6 +23,12 @@ type PoliciesConfig struct {
 	File     policy.Document // the policy of tenants without a policy of their own
 	Terms    booking.Terms   // the compiled File
 	Channels []string
+	Own      OwnChannels // see [Config.Own]
+}
+
+// of lists the channels of a tenant.
+func (c PoliciesConfig) of(tenant uuid.UUID) []string {
+	return Config{Channels: c.Channels, Own: c.Own}.of(tenant).Channels
 }
 
 // policyStore stores the versions of policies, and the operations that apply changes to existing bookings.
@@ -61,9 +67,9 @@ func (p *Policies) Versions(ctx context.Context, tenant uuid.UUID, before int64,
 	return p.store.PolicyVersions(ctx, tenant, before, limit)
 }
 
-// Check returns all faults of a document.
-func (p *Policies) Check(d policy.Document) invalid.FieldErrors {
-	_, err := d.Compile(p.cfg.Channels)
+// Check returns all faults of a tenant's document.
+func (p *Policies) Check(tenant uuid.UUID, d policy.Document) invalid.FieldErrors {
+	_, err := d.Compile(p.cfg.of(tenant))
 	wrong, _ := err.(invalid.FieldErrors)
 	return wrong
 }
@@ -73,7 +79,7 @@ func (p *Policies) Check(d policy.Document) invalid.FieldErrors {
 // and [push.ErrUnavailable].
 func (p *Policies) Change(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Version, *policy.Operation, error) {
 	if change.Document != nil {
-		if wrong := p.Check(*change.Document); len(wrong) > 0 {
+		if wrong := p.Check(tenant, *change.Document); len(wrong) > 0 {
 			return policy.Version{}, nil, wrong
 		}
 	}
@@ -90,7 +96,7 @@ func (p *Policies) Operation(ctx context.Context, tenant, id uuid.UUID) (policy.
 func (p *Policies) Forecast(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Forecast, error) {
 	terms := p.cfg.Terms
 	if change.Document != nil {
-		own, err := change.Document.Compile(p.cfg.Channels)
+		own, err := change.Document.Compile(p.cfg.of(tenant))
 		if err != nil {
 			return policy.Forecast{}, err
 		}

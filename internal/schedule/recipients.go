@@ -97,10 +97,11 @@ func (rs *Recipients) Erase(ctx context.Context, r quota.Recipient) (booking.Era
 	return erased, nil
 }
 
-// CheckDescription returns all faults of a description whose form was already checked: unknown zones and channels, and
+// CheckDescription returns all faults of a tenant's description whose form was already checked: unknown zones and channels, and
 // addresses that the channel's provider would certainly refuse.
-func (rs *Recipients) CheckDescription(d booking.Description) invalid.FieldErrors {
+func (rs *Recipients) CheckDescription(tenant uuid.UUID, d booking.Description) invalid.FieldErrors {
 	var bad invalid.FieldErrors
+	cfg := rs.cfg.of(tenant)
 	if d.TimeZone != "" {
 		if _, err := zone.Load(d.TimeZone); err != nil {
 			bad.Add("time_zone", d.TimeZone, "%s", err)
@@ -109,18 +110,18 @@ func (rs *Recipients) CheckDescription(d booking.Description) invalid.FieldError
 	for _, channel := range slices.Sorted(maps.Keys(d.Addresses)) {
 		at, address := "addresses."+channel, d.Addresses[channel]
 		switch {
-		case !slices.Contains(rs.cfg.Channels, channel):
-			bad.Add(at, address, "%s", unknownChannel(rs.cfg.Channels))
-		case rs.cfg.Check != nil:
-			faults, _ := withoutAddress(rs.cfg.Check(channel, address, nil))
+		case !slices.Contains(cfg.Channels, channel):
+			bad.Add(at, address, "%s", unknownChannel(cfg.Channels))
+		case cfg.Check != nil:
+			faults, _ := withoutAddress(cfg.Check(channel, address, nil))
 			for _, f := range faults {
 				bad.Add(at, address, "%s", f.Message)
 			}
 		}
 	}
 	for i, channel := range d.OptOuts.Channels {
-		if !slices.Contains(rs.cfg.Channels, channel) {
-			bad.Add(fmt.Sprintf("opt_outs.channels[%d]", i), channel, "%s", unknownChannel(rs.cfg.Channels))
+		if !slices.Contains(cfg.Channels, channel) {
+			bad.Add(fmt.Sprintf("opt_outs.channels[%d]", i), channel, "%s", unknownChannel(cfg.Channels))
 		}
 	}
 	return bad

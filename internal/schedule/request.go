@@ -63,7 +63,7 @@ func (pl *Planner) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq
 // Draft turns a request into a draft, given the standing of its recipient. It reads nothing, and its errors are
 // [invalid.FieldErrors].
 func (pl *Planner) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
-	return pl.planFor(context.Background(), tenant, r, pl.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
+	return pl.planFor(context.Background(), tenant, r, pl.cfg.of(tenant).Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
 }
 
 // messageCheck returns what a channel's provider would refuse about an address and a message.
@@ -77,7 +77,7 @@ func (pl *Planner) planFor(
 	now := pl.clock(&r)
 	var bad invalid.FieldErrors
 	p := push.Push{Tenant: tenant, Content: r.Content, ExpiresAt: r.ExpiresAt}
-	p.Channel = pl.channel(r.Channel, &bad)
+	p.Channel = channelIn(pl.cfg.of(tenant).Channels, r.Channel, &bad)
 	var noAddress invalid.FieldErrors // faults that disappear if the recipient has an address
 	if check != nil {
 		faults := check(p.Channel, p.To, p.Message)
@@ -119,12 +119,13 @@ func (pl *Planner) planFor(
 	return d, bad.Err()
 }
 
-func (pl *Planner) channel(name string, bad *invalid.FieldErrors) string {
-	if name == "" {
-		return pl.cfg.Channels[0]
+// channelIn returns the channel that a request names, or the first one.
+func channelIn(channels []string, name string, bad *invalid.FieldErrors) string {
+	if name == "" && len(channels) > 0 {
+		return channels[0]
 	}
-	if !slices.Contains(pl.cfg.Channels, name) {
-		bad.Add("channel", name, "%s", unknownChannel(pl.cfg.Channels))
+	if !slices.Contains(channels, name) {
+		bad.Add("channel", name, "%s", unknownChannel(channels))
 	}
 	return name
 }

@@ -61,6 +61,30 @@ type Config struct {
 
 	// TextSize returns the size of the text that a channel would send, and whether it sends text messages; nil: none does.
 	TextSize func(channel string, message json.RawMessage) (size sms.Size, is bool)
+
+	// Own knows the channels of each tenant, which may be its own; nil: all have Channels and Check.
+	Own OwnChannels
+}
+
+// OwnChannels has the channels of tenants.
+type OwnChannels interface {
+	Names(tenant uuid.UUID) []string // the first is the default
+	Check(tenant uuid.UUID, channel, to string, message json.RawMessage) invalid.FieldErrors
+	Size(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) // see [Config.TextSize]
+}
+
+// of returns the configuration with a tenant's channels.
+func (c Config) of(tenant uuid.UUID) Config {
+	if c.Own != nil {
+		c.Channels = c.Own.Names(tenant)
+		c.Check = func(channel, to string, message json.RawMessage) invalid.FieldErrors {
+			return c.Own.Check(tenant, channel, to, message)
+		}
+		c.TextSize = func(channel string, message json.RawMessage) (sms.Size, bool) {
+			return c.Own.Size(tenant, channel, message)
+		}
+	}
+	return c
 }
 
 // serviceStore is the part of the store that the service uses, by subject.
@@ -109,5 +133,13 @@ func New(st serviceStore, cache *quota.Cache, wakes waker, metrics observer, now
 	}
 }
 
-// Channels lists the names of the channels, the default first.
-func (s *Service) Channels() []string { return s.cfg.Channels }
+// first returns the default channel; "": there is none.
+func (c Config) first() string {
+	if len(c.Channels) == 0 {
+		return ""
+	}
+	return c.Channels[0]
+}
+
+// Channels lists the names of a tenant's channels, the default first.
+func (s *Service) Channels(tenant uuid.UUID) []string { return s.cfg.of(tenant).Channels }

@@ -22,7 +22,7 @@ import (
 // plan turns a request into a draft, after it has rendered its templates, or returns all its faults. known caches
 // standings; nil: read when needed.
 func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (booking.Draft, error) {
-	return pl.planWith(ctx, tenant, r, pl.cfg.Check, known)
+	return pl.planWith(ctx, tenant, r, pl.cfg.of(tenant).Check, known)
 }
 
 // planWith is plan with another check of the message.

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/recipients"
 	"github.com/sendquota/sendquota/internal/store/records"
 	"github.com/sendquota/sendquota/internal/store/schedules"
+	"github.com/sendquota/sendquota/internal/store/tenantchannels"
 	"github.com/sendquota/sendquota/internal/store/terms"
 	"github.com/sendquota/sendquota/internal/store/webhooks"
 )
@@ -41,6 +42,7 @@ type (
 	recipientsStore = recipients.Store
 	recordsStore    = records.Store
 	schedulesStore  = schedules.Store
+	channelsStore   = tenantchannels.Store
 	termsStore      = terms.Store
 	webhooksStore   = webhooks.Store
 )
@@ -63,6 +65,7 @@ type Store struct {
 	*recipientsStore
 	*recordsStore
 	*schedulesStore
+	*channelsStore
 	*termsStore
 	*webhooksStore
 }
@@ -94,6 +97,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		recipientsStore: recipients.New(db, known, waiting, sending, campaignStore, changes),
 		recordsStore:    records.New(db, waiting),
 		schedulesStore:  schedules.New(db),
+		channelsStore:   tenantchannels.New(db),
 		termsStore:      known,
 		webhooksStore:   webhooks.New(db),
 	}, nil

@@ -83,6 +83,7 @@ var tenantRows = []struct{ table, where string }{
 	{"{sends}", `tenant_id = $1 AND outcome || '' <> ''`},
 	{"webhook_deliveries", `webhook_id IN (SELECT id FROM webhooks WHERE tenant_id = $1)`},
 	{"webhooks", `tenant_id = $1`},
+	{"tenant_channels", `tenant_id = $1`},
 	{"schedule_runs", `schedule_id IN (SELECT id FROM schedules WHERE tenant_id = $1)`},
 	{"schedules", `tenant_id = $1`},
 	{"campaign_recipients", `audience_id IN (SELECT audience_id FROM campaigns WHERE tenant_id = $1 UNION SELECT id FROM campaign_uploads WHERE tenant_id = $1)`},

@@ -48,6 +48,7 @@ var tenantRowsSQL = []string{
 	`INSERT INTO channel_outcomes (tenant_id, channel, minute, worker, attempts, rejected, failed) VALUES ($1, 'log', now(), gen_random_uuid(), 20, 20, 0)`,
 	`INSERT INTO unhealthy_channels (tenant_id, channel, since, seen_at) VALUES ($1, 'log', now(), now())`,
 	`INSERT INTO channel_views (worker, channel, tenant_id, state, seen_at) VALUES (gen_random_uuid(), 'log', $1, 'paused', now())`,
+	`INSERT INTO tenant_channels (id, tenant_id, name, type, settings, secret, secret_times, version) VALUES (gen_random_uuid(), $1, 'sms', 'sms', '{}', '', '{}', 1)`,
 	`INSERT INTO stat_deltas (tenant_id, shard, what, hour, channel, category, level, n) VALUES ($1, 1, 'sent', now(), '', '', 1, 1)`,
 	`INSERT INTO stats (tenant_id, step, of, at, key) VALUES ($1, 'hour', 'total', now(), '')`,
 	`INSERT INTO ahead (tenant_id, hour, channel, category, campaign_id, n) VALUES ($1, now(), '', '', $1, 1)`,

@@ -23,6 +23,7 @@ var actionWords = map[auditlog.Action]string{
 	auditlog.UserLink: "created a link to set a password", auditlog.UserEndSessions: "signed a user out",
 	auditlog.WebhookCreate: "created a webhook", auditlog.WebhookDelete: "deleted a webhook", auditlog.WebhookEnable: "enabled a webhook",
 	auditlog.WebhookRotateSecret: "rotated the secret of a webhook", auditlog.WebhookTest: "tested a webhook", auditlog.WebhookReplay: "resent events of a webhook",
+	auditlog.ChannelCreate: "made a channel", auditlog.ChannelChange: "changed a channel", auditlog.ChannelDelete: "deleted a channel", auditlog.ChannelTest: "tested a channel",
 	auditlog.PolicyChange: "changed the policy", auditlog.PolicyReset: "reset the policy to the default",
 	auditlog.ScheduleCreate: "created a schedule", auditlog.ScheduleChange: "changed a schedule", auditlog.ScheduleDelete: "deleted a schedule",
 	auditlog.CampaignCreate: "created a campaign", auditlog.CampaignChange: "changed a campaign", auditlog.CampaignAudience: "uploaded the audience of a campaign",

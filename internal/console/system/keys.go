@@ -128,6 +128,8 @@ var scopeWords = map[string]string{
 	push.ScopeUsersWrite:      "create, change and delete users",
 	push.ScopePausesRead:      "see what is paused",
 	push.ScopePausesWrite:     "stop and resume sending",
+	push.ScopeChannelsRead:    "read the state of channels, and the settings of your own without secrets",
+	push.ScopeChannelsWrite:   "make, change, test and delete channels of your own; includes channels:read",
 }
 
 // scopeWordsOf describes the rights of a scope.

@@ -96,6 +96,7 @@ func (h *campaigns) readCampaign(c *rest.Call, of *rest.Table[campaign.Change], 
 // findAllFaults adds the errors of the readable members of a change, so that callers get all errors at once.
 func findAllFaults(c *rest.Call, svc *campaign.Service, change campaign.Change, old broadcast.Campaign, found *rest.FieldErrors) error {
 	unread := *found
+	old.Tenant = c.Caller.Tenant // a new draft has none yet
 	return c.Compute(func() error {
 		for _, one := range svc.Check(change, old) {
 			if !unread.Has(one.Field) {

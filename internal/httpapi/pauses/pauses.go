@@ -31,11 +31,11 @@ type Store interface {
 // pauses serves pauses.
 type pauses struct {
 	store    Store
-	channels func() []string
+	channels func(tenant uuid.UUID) []string
 }
 
 // Operations returns the operations on pauses. channels lists the channels that can be paused.
-func Operations(s *rest.Spec, store Store, channels func() []string) []rest.Operation {
+func Operations(s *rest.Spec, store Store, channels func(tenant uuid.UUID) []string) []rest.Operation {
 	return (&pauses{store, channels}).routes(s)
 }
 

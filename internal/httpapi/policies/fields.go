@@ -126,7 +126,7 @@ func (h *policies) readPolicy(c *rest.Call, bad *rest.FieldErrors) (d policy.Doc
 	}
 	unread := found
 	d = d.Folded()
-	for _, one := range h.svc.Check(d) {
+	for _, one := range h.svc.Check(c.Caller.Tenant, d) {
 		if unread.Has(one.Field) {
 			continue
 		}

@@ -3,6 +3,8 @@ package pushes
 import (
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -53,16 +55,16 @@ func (h *quotas) check(c *rest.Call) error {
 	return c.Answer(http.StatusOK, checkView{
 		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), Paused: found.Paused, OptedOut: optedOutOf(found),
 		NextAvailableAt: rest.MaybeTime(found.Next), PreviousAvailableAt: rest.MaybeTime(found.Previous),
-		SMS: h.sizeOf(found),
+		SMS: h.sizeOf(c.Caller.Tenant, found),
 	})
 }
 
 // sizeOf shows the size of the text of a check with a message.
-func (h *quotas) sizeOf(found *schedule.Answer) *SMSView {
+func (h *quotas) sizeOf(tenant uuid.UUID, found *schedule.Answer) *SMSView {
 	if found.Message == nil {
 		return nil
 	}
-	return SMSViewOf(h.texts, found.Channel, found.Message)
+	return SMSViewOf(h.texts, tenant, found.Channel, found.Message)
 }
 
 // optedOutOf shows the opt-outs that forbid a push, or nil.

@@ -51,7 +51,7 @@ type quotaService interface {
 	Quota(ctx context.Context, r quota.Recipient, kind quota.Kind, at time.Time) ([]quota.Usage, *schedule.Answer, error)
 	Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (schedule.Slots, error)
 	Availability(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time, without uuid.UUID) (schedule.Availability, error)
-	Channels() []string
+	Channels(tenant uuid.UUID) []string
 }
 
 // quotas serves questions about the quotas of recipients.

@@ -64,8 +64,8 @@ func (h *quotas) recipientQuota(c *rest.Call) error {
 
 // subject returns the recipient of the path, and checks the channel.
 func (h *quotas) subject(c *rest.Call, channel string) quota.Recipient {
-	if channel != "" && !slices.Contains(h.svc.Channels(), channel) {
-		rest.BadParameter(&c.Errors, "channel", "unknown channel; the channels are: "+strings.Join(h.svc.Channels(), ", "), channel)
+	if channel != "" && !slices.Contains(h.svc.Channels(c.Caller.Tenant), channel) {
+		rest.BadParameter(&c.Errors, "channel", "unknown channel; the channels are: "+strings.Join(h.svc.Channels(c.Caller.Tenant), ", "), channel)
 	}
 	return quota.Recipient{Tenant: c.Caller.Tenant, ID: c.Text}
 }

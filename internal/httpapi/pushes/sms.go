@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/sms"
 )
 
 // TextService measures the messages of channels that send text messages. is reports whether the channel is one.
 type TextService interface {
-	TextSize(channel string, message json.RawMessage) (size sms.Size, is bool)
+	TextSize(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool)
 }
 
 // SMSView is the size of a text message.
@@ -20,11 +22,11 @@ type SMSView struct {
 }
 
 // SMSViewOf shows the size of a message on a channel; nil: the channel sends no text messages.
-func SMSViewOf(texts TextService, channel string, message json.RawMessage) *SMSView {
+func SMSViewOf(texts TextService, tenant uuid.UUID, channel string, message json.RawMessage) *SMSView {
 	if texts == nil {
 		return nil
 	}
-	size, is := texts.TextSize(channel, message)
+	size, is := texts.TextSize(tenant, channel, message)
 	if !is {
 		return nil
 	}

@@ -165,7 +165,7 @@ func viewOf(texts TextService, p push.Push) *pushView {
 		Sends: make([]sendView, len(p.Sends)),
 	}
 	v.Held = heldViewOf(p.Held)
-	v.SMS = SMSViewOf(texts, p.Channel, p.Message)
+	v.SMS = SMSViewOf(texts, p.Tenant, p.Channel, p.Message)
 	if p.Status == push.Scheduled && !p.NextAt.Equal(p.SendAt) {
 		v.NextAttemptAt = rest.Stamp(p.NextAt)
 	}

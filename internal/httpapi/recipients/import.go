@@ -50,7 +50,7 @@ type importService interface {
 	describer
 	BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error)
 	EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error
-	Channels() []string
+	Channels(tenant uuid.UUID) []string
 }
 
 // imports serves the import of recipients.
@@ -120,7 +120,7 @@ func (x *recipientImport) readHeader() error {
 			x.in.Columns[i] = foldedColumn(name)
 		}
 		x.in.CheckColumns(&bad)
-		x.csv = newCSVReader(x.in.Columns, x.svc.Channels(), &bad)
+		x.csv = newCSVReader(x.in.Columns, x.svc.Channels(x.c.Caller.Tenant), &bad)
 		x.in.OneLine(x.csv.oneLine)
 	}
 	return bad.Err()

@@ -28,12 +28,12 @@ func (x *recipientImport) line() error {
 	}
 	switch {
 	case len(x.in.Errors) < lists.MaxErrors:
-		faults := x.svc.CheckDescription(d.Description)
+		faults := x.svc.CheckDescription(x.c.Caller.Tenant, d.Description)
 		for i := range faults {
 			faults[i].Field = x.named(faults[i].Field)
 		}
 		addFaults(faults, &found)
-	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(withoutZone(d.Description))) > 0: // this error is not shown, so the nearest zone is not searched
+	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(x.c.Caller.Tenant, withoutZone(d.Description))) > 0: // this error is not shown, so the nearest zone is not searched
 		found.Add("", "is invalid", nil)
 	}
 	if len(found.List) > 0 {

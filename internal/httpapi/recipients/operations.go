@@ -20,7 +20,7 @@ const Tag = "Recipients"
 
 // describer checks and stores descriptions of recipients.
 type describer interface {
-	CheckDescription(d booking.Description) invalid.FieldErrors
+	CheckDescription(tenant uuid.UUID, d booking.Description) invalid.FieldErrors
 	Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error)
 }
 

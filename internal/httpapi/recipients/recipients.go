@@ -80,7 +80,7 @@ func (h *recipients) describe(c *rest.Call) error {
 	if d.Recipient != "" && d.Recipient != c.Text {
 		found.Add("recipient", "must be the recipient of the path, or be left out", rest.Shown(d.Recipient))
 	}
-	addFaults(h.svc.CheckDescription(d.Description), &found)
+	addFaults(h.svc.CheckDescription(c.Caller.Tenant, d.Description), &found)
 	c.Errors.AddAll("body", found)
 	if err := c.Errors.Err(); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -20,12 +21,22 @@ const channelsPath = "/v1/channels"
 type Channels struct {
 	List  []Channel
 	Store channelStore
+	Of    func(tenant uuid.UUID) []Channel // the tenant's channels, which may be its own; nil: all have List
+}
+
+// of lists a tenant's channels.
+func (c *Channels) of(tenant uuid.UUID) []Channel {
+	if c.Of != nil {
+		return c.Of(tenant)
+	}
+	return c.List
 }
 
 // Channel is a configured channel.
 type Channel struct {
 	Name, Type string
-	Rate       int // attempts in the span Per, of all workers and tenants; 0: any number
+	Own        bool // the tenant has made it
+	Rate       int  // attempts in the span Per, of all workers and tenants; 0: any number
 	Per        time.Duration
 	Burst      int
 	Unit       string      // what Rate counts: messages or segments
@@ -35,7 +46,7 @@ type Channel struct {
 // every returns the time that the channel's speed allows for a push; 0: any number of pushes may leave at once. If the speed
 // counts segments, texts are taken to be as long as the texts of the last minute.
 func (c Channel) every(h *channelhealth.Health) time.Duration {
-	if c.Rate == 0 {
+	if c.Rate == 0 || c.Own {
 		return 0
 	}
 	every := c.Per / time.Duration(c.Rate)
@@ -54,6 +65,7 @@ type channelStore interface {
 // channelView is a channel as the API shows it.
 type channelView struct {
 	Name       string              `json:"name"`
+	Owner      string              `json:"owner" enum:"operator,tenant" doc:"tenant: you have made the channel; it hides the operator's of that name. /v1/channels/{name} shows its settings."`
 	Type       string              `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
 	Default    bool                `json:"default" doc:"true: the channel of pushes that name none."`
 	State      channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
@@ -96,9 +108,12 @@ type lastFiveView struct {
 }
 
 type channelsView struct {
-	Channels []channelView `json:"channels" doc:"In the operator's order."`
+	Channels []channelView `json:"channels" doc:"The operator's, in the operator's order, and then your own."`
 	Complete bool          `json:"complete" doc:"false: you have more than 100,000 waiting pushes or attempts; counting stopped there."`
 }
+
+// ownRoute is the channel in workers' reports that stands for all channels that tenants make.
+const ownRoute = booking.OwnRoute
 
 // stateUnknown is the state of a channel without a report by a worker.
 const stateUnknown channelhealth.State = "unknown"
@@ -106,7 +121,7 @@ const stateUnknown channelhealth.State = "unknown"
 // channelViewOf shows a channel; drained are the times when it will have sent what waits in each level, zero: not known.
 func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]time.Time) channelView {
 	v := channelView{
-		Name: c.Name, Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waits(),
+		Name: c.Name, Owner: "operator", Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waits(),
 		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
 		LastFive:   lastFiveView{h.Recent.Attempts, h.Recent.Rejected, h.Recent.Failed},
 	}
@@ -116,6 +131,9 @@ func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]
 	}
 	if v.State == "" {
 		v.State = stateUnknown
+	}
+	if c.Own {
+		v.Owner = "tenant"
 	}
 	if c.Rate > 0 {
 		v.Throughput = &throughputView{c.Rate, c.Per.String(), max(c.Burst, 1), cmp.Or(c.Unit, "messages")}
@@ -159,8 +177,11 @@ func (h *channels) backlog(ctx context.Context, _ uuid.UUID) (map[string][]chann
 
 func (h *channels) view(report channelhealth.Report, tenant uuid.UUID, all map[string][]channelhealth.Backlog) channelsView {
 	now := h.now()
-	v := channelsView{Channels: rest.ViewsOf(h.List, func(c Channel) channelView {
+	v := channelsView{Channels: rest.ViewsOf(h.of(tenant), func(c Channel) channelView {
 		of := report.Of(c.Name)
+		if all := report.Of(ownRoute); c.Own && of.State == "" {
+			of.State, of.Until, of.AsOf = all.State, all.Until, all.AsOf
+		}
 		begin := now
 		if of.Until.After(begin) {
 			begin = of.Until
@@ -188,7 +209,7 @@ func (h *channels) routes(*rest.Spec) []rest.Operation {
 	failing.Default = true
 	working := channelViewOf(Channel{Name: "log", Type: "log"}, channelhealth.Health{State: channelhealth.Working, AsOf: rest.ExampleTime(0)}, [len(push.Levels)]time.Time{})
 	return []rest.Operation{{
-		ID: "list-channels", Method: http.MethodGet, Path: channelsPath, Tag: TagChannels, Scope: push.ScopeRead, Serve: h.list,
+		ID: "list-channels", Method: http.MethodGet, Path: channelsPath, Tag: TagChannels, Scope: push.ScopeChannelsRead, Serve: h.list,
 		Summary: "Read the state of the channels",
 		Description: "Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds; your waiting pushes; and the outcomes of your attempts " +
 			"that began in the last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other tenants is shown.",

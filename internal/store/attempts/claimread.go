@@ -65,7 +65,7 @@ const heldCampaigns = `('pausing', 'paused', 'canceling', 'canceled')`
 
 // claimLiveSQL reads attempts under way, then due pushes, the most urgent first. It looks up the campaign only of pushes that have one.
 const claimLiveSQL = `
-	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed,
+	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.own_channel IS NOT NULL, l.allowed,
 		l.campaign_id IS NOT NULL AND EXISTS (SELECT FROM campaigns c WHERE c.id = l.campaign_id AND c.status IN ` + heldCampaigns + `)
 	FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
 	CROSS JOIN LATERAL (
@@ -96,6 +96,7 @@ type liveFound struct {
 	number  int       // of attempts
 	started *time.Time
 	next    time.Time
+	own     bool // its channel is the tenant's own
 	allowed bool
 	held    bool // its campaign is in one of heldCampaigns
 	push    push.Push
@@ -141,6 +142,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 		if d.Due.ID != uuid.Nil {
 			d.Pause = inForce.Over(&d.Due, found.now)
 		}
+		d.Own = inForce.OwnChannel(of.Tenant, of.Channel)
 		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
 	}
 	for _, send := range sends {
@@ -194,7 +196,7 @@ func (s *Store) recently(reach time.Duration) (since, until time.Time) {
 }
 
 func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
-	err = row.Scan(&l.key, &l.tenant, &l.id, &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed, &l.held)
+	err = row.Scan(&l.key, &l.tenant, &l.id, &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.own, &l.allowed, &l.held)
 	return l, err
 }
 
@@ -228,6 +230,7 @@ func (s *Store) readBodies(ctx context.Context, c pg.Batcher, live []liveFound, 
 					return err
 				}
 				live[i].push = p
+				live[i].push.Own = live[i].own
 			}
 			return rows.Err()
 		})

@@ -23,6 +23,7 @@ var sealedColumns = []sealedColumn{
 	{"webhooks", "secret", `disabled_reason = CASE WHEN disabled_at IS NULL THEN 'its secret was lost: rotate the secret, then enable the webhook' ELSE disabled_reason END,
 		disabled_at = coalesce(disabled_at, clock_timestamp())`},
 	{"webhooks", "old_secret", `old_secret_until = NULL`},
+	{"tenant_channels", "secret", `secret_times = '{}'`},
 }
 
 // resealedAtOnce is the number of values that one transaction of [DB.Reseal] seals.
@@ -44,9 +45,9 @@ type SealsError struct {
 // Error returns one sentence, which ends with what to do.
 func (e *SealsError) Error() string {
 	if e.noKey {
-		return fmt.Sprintf("the database has sealed secrets of webhooks (%d), but %s is not set: set it to the key that sealed them; see docs/operations.md", e.Sealed, seal.KeyVariable)
+		return fmt.Sprintf("the database has sealed secrets of webhooks and channels (%d), but %s is not set: set it to the key that sealed them; see docs/operations.md", e.Sealed, seal.KeyVariable)
 	}
-	return fmt.Sprintf("%s does not open %d of %d sealed secrets of webhooks in the database: set it, or %s, to the key that sealed them; see docs/operations.md",
+	return fmt.Sprintf("%s does not open %d of %d sealed secrets of webhooks and channels in the database: set it, or %s, to the key that sealed them; see docs/operations.md",
 		seal.KeyVariable, e.Sealed-e.Opened, e.Sealed, seal.PreviousVariable)
 }
 
@@ -152,8 +153,8 @@ func (s *DB) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID) (
 	return p, err
 }
 
-// ForgetSecrets clears values that no key opens. A webhook without its secret is disabled until it gets another one. A
-// value that has changed meanwhile stays.
+// ForgetSecrets clears values that no key opens. A webhook without its secret is disabled until it gets another one, and
+// a channel sends nothing until it gets another one. A value that has changed meanwhile stays.
 func (s *DB) ForgetSecrets(ctx context.Context, lost []LostSecret) error {
 	return s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		b := &pgx.Batch{}

@@ -96,8 +96,8 @@ func TestCheckSeals(t *testing.T) {
 	}{
 		{[]string{was}, ""},
 		{[]string{is, was}, ""},
-		{nil, "the database has sealed secrets of webhooks (1), but SENDQUOTA_SEAL_KEY is not set: set it to the key that sealed them"},
-		{[]string{is}, "SENDQUOTA_SEAL_KEY does not open 1 of 1 sealed secrets of webhooks in the database: set it, or SENDQUOTA_SEAL_KEY_PREVIOUS, to the key that sealed them"},
+		{nil, "the database has sealed secrets of webhooks and channels (1), but SENDQUOTA_SEAL_KEY is not set: set it to the key that sealed them"},
+		{[]string{is}, "SENDQUOTA_SEAL_KEY does not open 1 of 1 sealed secrets of webhooks and channels in the database: set it, or SENDQUOTA_SEAL_KEY_PREVIOUS, to the key that sealed them"},
 	} {
 		err := b.keyed(t, row.keys...).CheckSeals(t.Context())
 		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.HasPrefix(err.Error(), row.want)) {

@@ -146,7 +146,7 @@ func (s *Store) bookShared(ctx context.Context, orders []booking.Order) ([][]boo
 		if err := r.Close(); err != nil {
 			return err
 		}
-		return insert(ctx, c, decider.Granted, r.Pushes, nil)
+		return insert(ctx, c, decider.Granted, r, nil)
 	})
 	return decisions, err
 }
@@ -205,7 +205,7 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []booki
 	if unseen := widenUnseen(orders, decisions); unseen || len(r.Crowded) > 0 {
 		return nil, ErrReadMore
 	}
-	if err := insert(ctx, c, decider.Granted, r.Pushes, crowds); err != nil {
+	if err := insert(ctx, c, decider.Granted, r, crowds); err != nil {
 		return nil, err
 	}
 	s.Crowds.keep(crowds, r)
@@ -226,11 +226,11 @@ func widenUnseen(orders []booking.Order, decisions [][]booking.Decision) (unseen
 }
 
 // insert stores the granted pushes and commits, in one exchange.
-func insert(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant, pushes pg.Parts, crowds *HeldCrowds) error {
+func insert(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant, r *BookingRead, crowds *HeldCrowds) error {
 	failpoint.Hit(failpoint.BookLocked)
 	b := &pgx.Batch{}
 	if len(granted) > 0 {
-		QueueInsert(b, granted, pushes)
+		QueueInsert(b, granted, r.Pushes, &r.Terms)
 		queueKeyed(b, granted)
 		crowds.QueueChanged(b, granted)
 		QueueNearLimits(b, granted)

@@ -47,7 +47,7 @@ func ScanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 var (
 	insertSQL = insertsSQL(strings.NewReplacer("{retry}", "", "{retries}", "", "{campaign}", "campaign_id"))
 
-	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $21::uuid[], $22::uuid[], $23::bool[]",
+	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $22::uuid[], $23::uuid[], $24::bool[]",
 		"{campaign}", "CASE WHEN retry_of IS NULL THEN campaign_id END"))
 )
 
@@ -57,10 +57,10 @@ func insertsSQL(of *strings.Replacer) string {
 
 const insertText = `
 	WITH waiting AS (
-		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, rank, phase, shard, campaign_id)
-		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, rank, rank, recipient_key & 255, {campaign}
-		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::smallint[], $19::uuid[]{retries})
-			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, rank, campaign_id{retry})
+		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, rank, phase, shard, campaign_id, own_channel)
+		SELECT id, tenant_id, recipient_key, CASE WHEN own THEN '` + booking.OwnRoute + `' ELSE channel END, send_at, send_at, expires_at, 1, rank, rank, recipient_key & 255, {campaign}, CASE WHEN own THEN channel END
+		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::smallint[], $19::uuid[], $21::bool[]{retries})
+			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, rank, campaign_id, own{retry})
 	), booked AS (
 		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering,
 			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, level, campaign_id{retry})
@@ -100,6 +100,7 @@ func insertArgs(granted []booking.Grant, order []int, keys []int64) []any {
 		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.CreatedAt) }),
 		of(func(p *push.Push) any { return uuidOrNull(&p.Campaign) }),
 		of(func(p *push.Push) any { return OrNull(p.Rendering) }),
+		of(func(p *push.Push) any { return p.Own }),
 	}
 }
 

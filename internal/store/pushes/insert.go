@@ -11,10 +11,16 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/terms"
 )
 
-// QueueInsert adds the statements that store the granted pushes to a batch.
-func QueueInsert(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
+// QueueInsert adds the statements that store the granted pushes to a batch. The transaction has read the terms of their
+// tenants.
+func QueueInsert(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts, of *terms.Read) {
+	for i := range granted {
+		p := &granted[i].Push
+		p.Own = of.OwnChannel(p.Tenant, p.Channel).Version > 0
+	}
 	for table, order := range pg.ByTable(granted, func(g booking.Grant) string { return pushes.At(g.Push.SendAt) }) {
 		keys := byRecipientKey(granted, order)
 		if slices.ContainsFunc(order, func(i int) bool { return granted[i].First != nil }) {

@@ -38,6 +38,9 @@ type tenantTerms struct {
 	Deleting  bool          // nothing is accepted or sent for the tenant any more
 	Paused    int64         // the version of the pauses
 	Pauses    pause.List    // that have not been ended; some may be over
+
+	ChannelsVersion int64                         // of the tenant's own channels
+	Channels        map[string]booking.OwnChannel // by name
 }
 
 // Or returns the tenant's own terms, or file's if it has none.
@@ -95,9 +98,9 @@ func (e *OtherTermsError) Reload(ctx context.Context) error { return e.Known.loa
 // termsSQL reads the state of tenants, and of the operator. A tenant that never had a policy or a pause, and never described
 // a recipient, may lack a row. So may an operator without pauses.
 const termsSQL = `
-	SELECT id, policy_version, described, deleting_at IS NOT NULL, pauses_version FROM tenants
-	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL OR pauses_version > 0)
-	UNION ALL SELECT ` + pg.NoID + `, 0, false, false, pauses_version FROM installation WHERE pauses_version > 0`
+	SELECT id, policy_version, described, deleting_at IS NOT NULL, pauses_version, channels_version FROM tenants
+	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL OR pauses_version > 0 OR channels_version > 0)
+	UNION ALL SELECT ` + pg.NoID + `, 0, false, false, pauses_version, 0 FROM installation WHERE pauses_version > 0`
 
 // Read holds the terms that a transaction uses, and the versions that it finds in force.
 type Read struct {
@@ -136,7 +139,7 @@ func (r *Read) Collect(rows pgx.Rows) error {
 		t      tenantTerms
 	)
 	r.found = make(map[uuid.UUID]tenantTerms, len(r.Used))
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.Version, &t.Described, &t.Deleting, &t.Paused}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.Version, &t.Described, &t.Deleting, &t.Paused, &t.ChannelsVersion}, func() error {
 		r.found[tenant] = t
 		return nil
 	})
@@ -147,7 +150,7 @@ func (r *Read) Collect(rows pgx.Rows) error {
 func (r *Read) Check() error {
 	var other []uuid.UUID
 	for tenant, used := range r.Used {
-		if found := r.found[tenant]; found.Version != used.Version || found.Paused != used.Paused || found.Described != used.Described || found.Deleting != used.Deleting {
+		if found := r.found[tenant]; found.Version != used.Version || found.Paused != used.Paused || found.Described != used.Described || found.Deleting != used.Deleting || found.ChannelsVersion != used.ChannelsVersion {
 			other = append(other, tenant)
 		}
 	}
@@ -164,6 +167,11 @@ func (r *Read) Person(who quota.Recipient, people *People) booking.Person {
 		return booking.Person{OptOuts: booking.OptOuts{All: true}}
 	}
 	return people.Found[who]
+}
+
+// OwnChannel returns the state of a tenant's own channel of that name. It has no Version if there is none.
+func (r *Read) OwnChannel(tenant uuid.UUID, name string) booking.OwnChannel {
+	return r.Used[tenant].Channels[name]
 }
 
 // Own returns the terms of the tenants that have a policy of their own; nil if none has.

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"errors"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/outbound"
+	"github.com/sendquota/sendquota/internal/ownchannels"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// TenantChannelBounds returns the bounds of tenants' channels with the checks that the settings cannot make.
+func TenantChannelBounds(cfg config.Config) config.TenantChannels {
+	bounds := cfg.TenantChannels
+	bounds.Checks = config.ChannelChecks{
+		Host: func(host string) string {
+			fault, _ := outbound.HostFault(host)
+			return fault
+		},
+		AppleKey: channel.AppleKeyFault, GoogleCredentials: channel.GoogleCredentialsFault,
+	}
+	return bounds
+}
+
+// openDirectory returns the directory of tenants' channels.
+func (a *App) openDirectory() *ownchannels.Directory {
+	open := func(c config.Channel) (channel.Entry, error) {
+		if c.APNs.KeyFile+c.FCM.CredentialsFile != "" {
+			return channel.Entry{}, errors.New("a tenant's channel reads no file")
+		}
+		return openChannel(c, a.log)
+	}
+	return ownchannels.NewDirectory(a.channels, a.cfg.Channels, a.store, open, TenantChannelBounds(a.cfg), a.cfg.Delivery.Lease, a.log)
+}
+
+// ownChannels returns the service of tenants' channels.
+func (a *App) ownChannels() *ownchannels.Service {
+	return ownchannels.NewService(a.store, a.directory, ownchannels.ServiceConfig{
+		Bounds: TenantChannelBounds(a.cfg), Lease: a.cfg.Delivery.Lease,
+		Released: func(e booking.Ended) {
+			a.cache.Release(quota.Recipient{Tenant: e.Tenant, ID: e.Recipient}, quota.Booking{ID: e.ID, Kind: e.Kind})
+		},
+	})
+}

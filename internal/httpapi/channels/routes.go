@@ -1,0 +1,107 @@
+package channels
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/httpapi/webhooks"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
+)
+
+var exampleForm = map[string]any{"type": "sms", "account_sid": "AC0123456789", "auth_token": "the token of the account", "from": "+4512345678"}
+
+func (h *channels) routes(s *rest.Spec) []rest.Operation {
+	example := channelView{Name: "sms", Owner: "tenant", CreatedAt: rest.ExampleTime(0), UpdatedAt: rest.ExampleTime(0), Members: json.RawMessage(
+		`{"type":"sms","timeout":"10s","allow_private_addresses":false,"on_unknown":"retry","max_attempts":8,"backoff":{"first":"5s","max":"15m"},"disabled":false,` +
+			`"account_sid":{"set":true,"set_at":"2026-12-01T08:00:00Z"},"auth_token":{"set":true,"set_at":"2026-12-01T08:00:00Z"},"from":"+4512345678"}`)}
+	return []rest.Operation{{
+		ID: "get-channel", Method: http.MethodGet, Path: Path, Tag: h.tag, Scope: push.ScopeChannelsRead, Serve: h.get,
+		Summary: "Read a channel", Description: "Returns your own channel of that name with its settings, or the operator's without.",
+		Status: http.StatusOK, Answer: "The channel.", Example: example, Problems: []rest.Kind{rest.NotFound},
+	}, {
+		ID: "put-channel", Method: http.MethodPut, Path: Path, Tag: h.tag, Scope: push.ScopeChannelsWrite, Serve: h.put,
+		Summary: "Create or replace a channel of your own",
+		Description: "The members are those of the channel's type. Your channel hides the operator's of the same name: pushes never go through that one then, not even while yours is " +
+			"disabled or cannot be opened; they wait. A change is in force within two seconds. Secrets are stored sealed, and never shown again. A secret that you leave out stays, unless the type or " +
+			"the host that gets it changes; null removes it.",
+		Body:   &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: formSchema(s), Example: rest.PlainJSON(exampleForm)}}},
+		Status: http.StatusOK, Answer: "The channel was replaced.", Example: example, Problems: []rest.Kind{TooMany, Unready, webhooks.NotConfigured},
+		Finish: func(all map[string]*huma.Response) {
+			created := *all["200"]
+			created.Description, created.Headers = "The channel is new.", map[string]*huma.Param{}
+			for name, header := range all["200"].Headers {
+				created.Headers[name] = header
+			}
+			rest.AddHeader(&created, "Location", "The path of the channel.")
+			all["201"] = &created
+		},
+	}, {
+		ID: "delete-channel", Method: http.MethodDelete, Path: Path, Tag: h.tag, Scope: push.ScopeChannelsWrite, Serve: h.delete, Query: &deletionParams,
+		Summary: "Delete a channel of your own",
+		Description: "While pushes are booked for the channel, it is not deleted, unless pushes=cancel cancels them. After the deletion, a push can be submitted to the operator's channel of that name, " +
+			"if there is one. If an attempt does not end in time, the answer is channel-in-use, and nothing more is accepted or sent; repeat the request then.",
+		Status: http.StatusOK, Answer: "The channel is deleted.", Example: deletedView{}, Problems: []rest.Kind{rest.NotFound, InUse},
+	}, {
+		ID: "test-channel", Method: http.MethodPost, Path: Path + "/test", Tag: h.tag, Scope: push.ScopeChannelsWrite, Serve: h.test,
+		Summary:     "Send a test message through a channel of your own",
+		Description: "Makes one attempt at once, outside of any quota, and returns its outcome. A tenant can make ten tests an hour. The audit log lists them.",
+		Body:        testFields.Body(s, map[string]any{"to": "+4512345678", "message": map[string]any{"body": "Hello"}}),
+		Status:      http.StatusOK, Answer: "The outcome of the attempt.", Example: testView{push.Delivered, "", "SM0123456789", 212}, Problems: []rest.Kind{rest.NotFound, Unready},
+	}}
+}
+
+// formSchema describes a channel in a request: one schema for each type, from the table of the settings.
+func formSchema(s *rest.Spec) *huma.Schema {
+	all := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
+	for _, of := range config.ChannelTypes() {
+		name := strings.ToUpper(of.Type[:1]) + of.Type[1:] + "ChannelForm"
+		ref := s.AddSchema(name, typeSchema(of))
+		all.OneOf = append(all.OneOf, ref)
+		all.Discriminator.Mapping[of.Type] = ref.Ref
+	}
+	return all
+}
+
+func typeSchema(of config.ChannelType) *huma.Schema {
+	schema := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: false}
+	for _, m := range of.Members {
+		to, name := schema, m.Name
+		if section, inner, ok := strings.Cut(m.Name, "."); ok {
+			to, name = schema.Properties[section], inner
+		}
+		to.Properties[name] = memberSchema(of.Type, m)
+		if m.Default == config.RequiredMember && m.Form.Kind != config.KindSecret {
+			to.Required = append(to.Required, name)
+		}
+	}
+	return schema
+}
+
+// memberSchema describes a member. A secret that is required may be left out by a later change, so no secret is required.
+func memberSchema(of string, m config.Member) *huma.Schema {
+	schema := &huma.Schema{Type: huma.TypeString, Description: m.Meaning}
+	switch m.Form.Kind {
+	case config.KindWord:
+		for _, word := range m.Form.Words {
+			schema.Enum = append(schema.Enum, word)
+		}
+		if m.Name == "type" {
+			schema.Enum = []any{of}
+		}
+	case config.KindBoolean:
+		schema.Type = huma.TypeBoolean
+	case config.KindInteger:
+		least, most := float64(m.Form.Least), float64(m.Form.Most)
+		schema.Type, schema.Minimum, schema.Maximum = huma.TypeInteger, &least, &most
+	case config.KindSecret:
+		schema.WriteOnly = true
+	case "":
+		schema.Type, schema.Properties, schema.AdditionalProperties = huma.TypeObject, map[string]*huma.Schema{}, false
+	}
+	return schema
+}

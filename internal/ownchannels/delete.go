@@ -1,0 +1,95 @@
+package ownchannels
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/tenantchannel"
+)
+
+const (
+	cancelAtOnce = 500
+	deletePause  = 20 * time.Millisecond
+	// endingTime is the longest wait for attempts under way, and for transactions that have read an earlier version.
+	endingTime = 5 * time.Second
+)
+
+// Delete deletes a tenant's channel. If pushes are booked for it, it cancels them, or without cancel returns an
+// [*tenantchannel.InUseError] and deletes nothing. With cancel, that error reports attempts under way: the channel accepts and sends nothing
+// any more, and another call deletes it.
+func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (canceled int, err error) {
+	defer s.directory.Refresh(tenant)
+	if err := s.store.BeginDelete(ctx, tenant, name, cancel); err != nil {
+		return 0, err
+	}
+	s.directory.Refresh(tenant)
+	if err := s.settle(ctx); err != nil {
+		return 0, err
+	}
+	for until := time.Now().Add(endingTime); ; {
+		if cancel {
+			n, err := s.cancelAll(ctx, tenant, name)
+			if canceled += n; err != nil {
+				return canceled, err
+			}
+		}
+		err = s.store.DeleteChannel(ctx, tenant, name, canceled)
+		if !errors.As(err, new(*tenantchannel.InUseError)) {
+			return canceled, err
+		}
+		if !cancel {
+			return 0, errors.Join(err, s.store.KeepChannel(context.WithoutCancel(ctx), tenant, name))
+		}
+		if time.Now().After(until) {
+			return canceled, err
+		}
+		if err := sleep(ctx, deletePause); err != nil {
+			return canceled, err
+		}
+	}
+}
+
+// settle waits for the transactions that may have read the channel before it was marked for deletion.
+func (s *Service) settle(ctx context.Context) error {
+	before, err := s.store.Deciders(ctx)
+	for until := time.Now().Add(endingTime); err == nil && len(before) > 0 && time.Now().Before(until); {
+		if err = sleep(ctx, deletePause); err != nil {
+			return err
+		}
+		var now []string
+		now, err = s.store.Deciders(ctx)
+		before = slices.DeleteFunc(before, func(id string) bool { return !slices.Contains(now, id) })
+	}
+	return err
+}
+
+// cancelAll cancels all waiting pushes of a channel.
+func (s *Service) cancelAll(ctx context.Context, tenant uuid.UUID, name string) (canceled int, err error) {
+	for {
+		ended, err := s.store.CancelPushes(ctx, tenant, name, cancelAtOnce)
+		canceled += len(ended)
+		for _, e := range ended {
+			if s.cfg.Released != nil {
+				s.cfg.Released(e)
+			}
+		}
+		if err != nil || len(ended) == 0 {
+			return canceled, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,199 @@
+package ownchannels
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/tenantchannel"
+)
+
+// Store stores the channels of tenants.
+type Store interface {
+	OwnChannels(ctx context.Context, tenant uuid.UUID) (tenantchannel.Own, error)
+	PutChannel(ctx context.Context, tenant uuid.UUID, change tenantchannel.Change) (c tenantchannel.Channel, created bool, err error)
+	deletions
+	tests
+}
+
+type deletions interface {
+	BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error
+	KeepChannel(ctx context.Context, tenant uuid.UUID, name string) error
+	Deciders(ctx context.Context) ([]string, error)
+	CancelPushes(ctx context.Context, tenant uuid.UUID, name string, limit int) ([]booking.Ended, error)
+	DeleteChannel(ctx context.Context, tenant uuid.UUID, name string, canceled int) error
+}
+
+type tests interface {
+	BeginTest(ctx context.Context, tenant uuid.UUID, name string) error
+	EndTest(ctx context.Context, tenant uuid.UUID, name string, outcome push.Outcome) error
+}
+
+// Service changes and tests the channels of tenants.
+type Service struct {
+	store     Store
+	directory *Directory
+	cfg       ServiceConfig
+}
+
+// ServiceConfig configures a [Service].
+type ServiceConfig struct {
+	Bounds config.TenantChannels
+	Lease  time.Duration
+
+	// Released frees the place of a canceled push in the cache; nil: there is no cache.
+	Released func(booking.Ended)
+}
+
+// NewService returns a service.
+func NewService(st Store, directory *Directory, cfg ServiceConfig) *Service {
+	return &Service{st, directory, cfg}
+}
+
+// putTries bounds how often a change is read again because another one came first.
+const putTries = 5
+
+// Put creates or replaces a tenant's channel by the members in object. Its errors are [invalid.FieldErrors], relative to the
+// object, or those of the store.
+func (s *Service) Put(ctx context.Context, tenant uuid.UUID, name string, object json.RawMessage) (c tenantchannel.Channel, created bool, err error) {
+	for range putTries {
+		if c, created, err = s.put(ctx, tenant, name, object); !errors.Is(err, tenantchannel.ErrChanged) {
+			break
+		}
+	}
+	s.directory.Refresh(tenant)
+	return c, created, err
+}
+
+func (s *Service) put(ctx context.Context, tenant uuid.UUID, name string, object json.RawMessage) (c tenantchannel.Channel, created bool, err error) {
+	was, err := s.Get(ctx, tenant, name)
+	if err != nil && !errors.Is(err, push.ErrNotFound) {
+		return c, false, err
+	}
+	var before *config.TenantChannel
+	if err == nil {
+		is := stored(was)
+		before = &is
+	}
+	settings, kept, bad, err := s.cfg.Bounds.ReadTenantChannel(name, object, before, s.cfg.Lease)
+	if err == nil {
+		err = bad.Err()
+	}
+	if err != nil {
+		return c, false, err
+	}
+	if _, err := s.directory.open(settings); err != nil {
+		return c, false, invalid.FieldErrors{{Message: err.Error()}}
+	}
+	change := tenantchannel.Change{Name: name, Type: settings.Type, Settings: kept.Settings, Secrets: map[string]string{}, Disabled: settings.Disabled, Before: was.Version, Max: s.cfg.Bounds.Max}
+	for member, secret := range kept.Secrets {
+		change.Secrets[member] = string(secret)
+	}
+	return s.store.PutChannel(ctx, tenant, change)
+}
+
+// Get returns a tenant's own channel, or [push.ErrNotFound].
+func (s *Service) Get(ctx context.Context, tenant uuid.UUID, name string) (tenantchannel.Channel, error) {
+	own, err := s.store.OwnChannels(ctx, tenant)
+	if err != nil {
+		return tenantchannel.Channel{}, err
+	}
+	for _, c := range own.Channels {
+		if c.Name == name {
+			return c, nil
+		}
+	}
+	return tenantchannel.Channel{}, push.ErrNotFound
+}
+
+// Own returns a tenant's own channels.
+func (s *Service) Own(ctx context.Context, tenant uuid.UUID) (tenantchannel.Own, error) {
+	return s.store.OwnChannels(ctx, tenant)
+}
+
+// Offered reports whether the operator offers a tenant a channel of that name, which the tenant's own may hide.
+func (s *Service) Offered(ctx context.Context, tenant uuid.UUID, name string) (bool, error) {
+	own, err := s.store.OwnChannels(ctx, tenant)
+	_, known := s.directory.operator.Get(name)
+	return known && s.directory.offers(own.Name, name), err
+}
+
+// Members returns the settings of a channel as answers show them: its defaults are filled in, and masks replace secrets. A
+// channel that cannot be read any more shows what is stored.
+func (s *Service) Members(c tenantchannel.Channel) json.RawMessage {
+	mask := func(name string, _ config.Secret) any {
+		return Mask{Set: true, SetAt: c.SecretAt[name].UTC().Truncate(time.Second)}
+	}
+	of := stored(c)
+	for name := range c.SecretAt { // also if the secrets cannot be opened
+		if of.Secrets[name] == "" {
+			of.Secrets[name] = "sealed"
+		}
+	}
+	settings, bad, err := s.cfg.Bounds.OpenTenantChannel(c.Name, of, s.cfg.Lease)
+	if err != nil || len(bad) > 0 {
+		return c.Settings
+	}
+	return settings.Members(mask)
+}
+
+// Mask is shown instead of a secret.
+type Mask struct {
+	Set   bool      `json:"set" doc:"true: the secret is set."`
+	SetAt time.Time `json:"set_at" format:"date-time" doc:"When it was set."`
+}
+
+// Problem returns why a tenant's own channel sends nothing, or "".
+func (s *Service) Problem(c tenantchannel.Channel) string {
+	switch {
+	case c.Deleting:
+		return "it is being deleted"
+	case c.Disabled:
+		return "it is disabled"
+	}
+	if _, _, err := s.directory.opened(c); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// TestResult is the outcome of a test.
+type TestResult struct {
+	Outcome           push.Outcome
+	Error             string
+	ProviderMessageID string
+	Took              time.Duration
+}
+
+// Test makes one attempt to send a message through a tenant's channel, outside of any quota. Its errors are
+// [invalid.FieldErrors], a [*tenantchannel.TooManyTestsError], [push.ErrNotFound], or wrap [ErrUnusable].
+func (s *Service) Test(ctx context.Context, tenant uuid.UUID, name, to string, message json.RawMessage) (r TestResult, err error) {
+	s.directory.Refresh(tenant)
+	e, own, err := s.directory.Get(tenant, name)
+	switch {
+	case err != nil && !own:
+		return r, push.ErrNotFound
+	case err != nil:
+		return r, err
+	}
+	if err := e.Channel.Check(to, message).Err(); err != nil {
+		return r, err
+	}
+	if err := s.store.BeginTest(ctx, tenant, name); err != nil {
+		return r, err
+	}
+	now := time.Now().UTC()
+	p := push.Push{ID: uuid.New(), Tenant: tenant, SendAt: now.Truncate(time.Second), ExpiresAt: now.Add(time.Hour), CreatedAt: now}
+	p.Recipient, p.Channel, p.To, p.Message = "test", name, to, message
+	result := e.Channel.Send(ctx, p, 1)
+	r = TestResult{Outcome: result.Outcome, Error: result.Error, ProviderMessageID: result.ProviderMessageID, Took: time.Since(now)}
+	_ = s.store.EndTest(context.WithoutCancel(ctx), tenant, name, result.Outcome) // the entry about the test itself is written
+	return r, nil
+}

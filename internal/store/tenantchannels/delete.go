@@ -1,0 +1,142 @@
+package tenantchannels
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/auditlog"
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/attempts"
+	"github.com/sendquota/sendquota/internal/store/auditlogs"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+	"github.com/sendquota/sendquota/internal/tenantchannel"
+)
+
+// A deletion has three steps. BeginDelete marks the channel: from then on no process books pushes for it, except in
+// transactions that have read its earlier version. When these have ended, CancelPushes ends what waits. Delete removes the
+// row if nothing is left. A deletion that was interrupted goes on with the next request.
+
+// bookedSQL lists the pushes of a tenant, $1, that have not ended, through a channel, $2.
+const bookedSQL = `SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token IS NULL AS waits FROM live l
+	WHERE l.tenant_id = $1 AND coalesce(l.own_channel, l.channel) = $2`
+
+// BeginDelete marks a channel for deletion. Without cancel, it returns a [*tenantchannel.InUseError] instead if pushes are
+// booked for it. It returns [push.ErrNotFound] if there is no such channel.
+func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error {
+	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
+		if was.ID == uuid.Nil {
+			return push.ErrNotFound
+		}
+		if !cancel {
+			if err := unused(ctx, tx, tenant, name); err != nil {
+				return err
+			}
+		}
+		if was.Deleting {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = clock_timestamp() WHERE id = $1`, was.ID); err != nil {
+			return err
+		}
+		return s.bump(ctx, tx, tenant, was.ID)
+	})
+}
+
+// unused returns a [*tenantchannel.InUseError] if pushes are booked for a channel.
+func unused(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, name string) error {
+	var booked int
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM (`+bookedSQL+`) b`, tenant, name).Scan(&booked); err != nil {
+		return err
+	}
+	if booked > 0 {
+		return &tenantchannel.InUseError{Pushes: booked}
+	}
+	return nil
+}
+
+func (s *Store) bump(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID) error {
+	version, err := nextVersion(ctx, tx, tenant)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE tenant_channels SET version = $2 WHERE id = $1`, id, version)
+	return err
+}
+
+// KeepChannel ends a deletion that found booked pushes and may not cancel them.
+func (s *Store) KeepChannel(ctx context.Context, tenant uuid.UUID, name string) error {
+	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
+		if !was.Deleting {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = NULL WHERE id = $1`, was.ID); err != nil {
+			return err
+		}
+		return s.bump(ctx, tx, tenant, was.ID)
+	})
+}
+
+// canceledSQL ends waiting pushes of a channel that is being deleted.
+var canceledSQL = pushes.Ending{
+	Rows: `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan)
+		WHERE l.shard = ANY ($5::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL`,
+	Shards: `$5`, Status: push.Canceled, Reason: `'` + booking.ChannelDeletedReason + `'`, Columns: pushes.EndedSQL,
+}.SQL()
+
+// CancelPushes cancels up to limit waiting pushes of a channel, and returns them.
+func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string, limit int) (ended []booking.Ended, err error) {
+	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, `SELECT recipient_key, send_at, push_id, plan FROM (`+bookedSQL+`) b WHERE waits LIMIT $3`, tenant, name, limit)
+		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l pushes.LiveRow, err error) {
+			err = row.Scan(&l.Key, &l.SendAt, &l.ID, &l.Plan)
+			return l, err
+		})
+		if err != nil {
+			return err
+		}
+		weeks := s.db.Layouts.Pushes()
+		for table, at := range pg.ByTable(found, func(l pushes.LiveRow) string { return weeks.At(l.SendAt) }) {
+			var r pushes.LiveRows
+			for _, i := range at {
+				r.Add(found[i])
+			}
+			rows, _ := c.Query(ctx, pg.In(s.db.Joining(canceledSQL), "{pushes}", table), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...))
+			if ended, err = pgx.AppendRows(ended, rows, attempts.CollectEnded); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return ended, err
+}
+
+// DeleteChannel deletes a channel that is marked for deletion. It returns a [*tenantchannel.InUseError] if pushes are booked
+// for it.
+func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string, canceled int) error {
+	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
+		if was.ID == uuid.Nil { // an earlier run, or another request, deleted it
+			return nil
+		}
+		if err := unused(ctx, tx, tenant, name); err != nil {
+			return err
+		}
+		d := auditlogs.Difference{}
+		d.Show("type", was.Type, nil)
+		if canceled > 0 {
+			d.Show("canceled", nil, canceled)
+		}
+		if err := auditlogs.Record(ctx, tx, tenant, auditlog.ChannelDelete, name, d); err != nil {
+			return err
+		}
+		if err := s.bump(ctx, tx, tenant, was.ID); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `DELETE FROM tenant_channels WHERE id = $1`, was.ID)
+		return err
+	})
+}

@@ -1,0 +1,2 @@
+// Package tenantchannel defines the channels that tenants make. It is pure.
+package tenantchannel

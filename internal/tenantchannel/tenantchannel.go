@@ -1,0 +1,83 @@
+package tenantchannel
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Channel is a stored channel of a tenant.
+type Channel struct {
+	ID        uuid.UUID
+	Tenant    uuid.UUID
+	Name      string
+	Type      string
+	Settings  json.RawMessage      // the members that the tenant gave, without secrets
+	Secrets   map[string]string    // by member; nil if they were not read, or cannot be opened
+	SecretAt  map[string]time.Time // when each secret was set
+	Disabled  bool
+	Deleting  bool  // its pushes are being canceled; nothing is accepted or sent
+	Version   int64 // grows with every change of any tenant's channels
+	CreatedAt time.Time
+	UpdatedAt time.Time
+	Fault     error // why its secrets cannot be opened; nil: they can
+}
+
+// Own has the channels of a tenant that a process knows.
+type Own struct {
+	Tenant   uuid.UUID
+	Name     string // of the tenant
+	Version  int64  // of its channels; 0: it never had any
+	Channels []Channel
+}
+
+// Change is a channel that a tenant wants to have.
+type Change struct {
+	Name, Type string
+	Settings   json.RawMessage
+	Secrets    map[string]string
+	Disabled   bool
+	Before     int64 // the version of the channel that the change was read against; 0: there was none
+	Max        int   // channels of the tenant
+}
+
+// TestsPerHour is the maximum number of tests of a tenant in an hour.
+const TestsPerHour = 10
+
+var (
+	// ErrTooMany reports that the tenant has the maximum number of channels.
+	ErrTooMany = errors.New("the tenant has the maximum number of channels")
+	// ErrChanged reports that another change came first.
+	ErrChanged = errors.New("the channel was changed meanwhile")
+	// ErrDeleting reports that the channel is being deleted.
+	ErrDeleting = errors.New("the channel is being deleted")
+)
+
+// InUseError reports that pushes are booked for a channel that a tenant wants to delete.
+type InUseError struct{ Pushes int }
+
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("%d pushes are booked for the channel", e.Pushes)
+}
+
+// TooManyTestsError reports that a tenant has made the tests of this hour.
+type TooManyTestsError struct{ In time.Duration }
+
+func (e *TooManyTestsError) Error() string {
+	return fmt.Sprintf("a tenant can make %d tests an hour", TestsPerHour)
+}
+
+// nameShape is the shape of the names of channels.
+var nameShape = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+
+// NameFault returns why a channel cannot have a name, or "".
+func NameFault(name string) string {
+	if nameShape.MatchString(name) {
+		return ""
+	}
+	return "must be 1 to 64 of a-z, 0-9, - and _"
+}
