@@ -86,3 +86,23 @@ func (a RecordsAPI) AuditChecks(ctx context.Context) ([]AuditCheck, error) {
 	err := a.c.Get(ctx, "/v1/audits", params{"page_size": 1}.values(), &page)
 	return page.Checks, err
 }
+
+// ChannelSettings are the members of a channel of a tenant, by name. They depend on its type: see the document. In answers,
+// an object with set and set_at stands for a secret.
+type ChannelSettings map[string]any
+
+// Get is GET /v1/channels/{name}: read a channel. It returns the settings of a channel of the tenant's own among the other
+// members of the answer, such as owner and problem.
+//
+// Refusals of its own: [Forbidden].
+func (a ChannelsAPI) Get(ctx context.Context, name string) (ChannelSettings, error) {
+	return ask[ChannelSettings](ctx, a.c, call{method: http.MethodGet, path: path("/v1/channels/{name}", name), repeat: true})
+}
+
+// Put is PUT /v1/channels/{name}: create or replace a channel of the tenant's own. Secrets that are left out stay; nil
+// removes one. Do not send the masks of an answer back.
+//
+// Refusals of its own: [Invalid], [Forbidden].
+func (a ChannelsAPI) Put(ctx context.Context, name string, settings ChannelSettings) (ChannelSettings, error) {
+	return ask[ChannelSettings](ctx, a.c, call{method: http.MethodPut, path: path("/v1/channels/{name}", name), body: settings, repeat: true})
+}

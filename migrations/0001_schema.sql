@@ -917,6 +917,5 @@ AS $$ SELECT json_build_object('type', event, 'timestamp', utc(p.updated_at), 'd
 DROP FUNCTION push_event(text, pushes), utc(timestamptz), make_partitions(text, timestamptz, timestamptz), share_privileges(text, text);
 DROP TABLE partitioning, audit_log, audit_findings, audits, audited, audit_pass, unhealthy_channels, channel_outcomes, channel_views, lanes, recounts, ahead, stats, stat_deltas,
     bulk_change_pushes, bulk_changes, schedule_runs, schedules, campaign_uploads, campaign_recipients, campaigns, webhook_deliveries, webhooks, tenant_channels, channel_changes,
-    idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
     pauses, idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
 DROP FUNCTION address_list(jsonb);

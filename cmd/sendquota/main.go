@@ -61,9 +61,14 @@ var commands struct {
 	Pause    pauseSending  `cmd:"" help:"Stop sending for a tenant, or for all: everything, a channel, a category or a campaign. No attempt begins from two seconds on. Succeeds if it is paused already."`
 	Resume   resumeSending `cmd:"" help:"End such a pause. What became due meanwhile is sent, as the quota allows. Succeeds if nothing is paused."`
 	Status   showStatus    `cmd:"" help:"Count the pushes that wait, are due and are under way, by tenant."`
-	Channels showChannels  `cmd:"" help:"List the channels, as workers see them, with due pushes and the attempts of the last minute."`
-	Failures listFailures  `cmd:"" help:"List the pushes that have failed or expired, by tenant, channel and reason, from the latest 100,000 of each tenant."`
-	Webhooks listWebhooks  `cmd:"" help:"List the webhooks, without their secrets."`
+	Channels struct {
+		List   showChannels  `cmd:"" default:"withargs" help:"List the channels, as workers see them, with due pushes and the attempts of the last minute; with --tenant, of one tenant, with its own."`
+		Set    setChannel    `cmd:"" help:"Create or replace a channel that a tenant has of its own."`
+		Test   testChannel   `cmd:"" help:"Send one message through a channel of a tenant's own, outside of any quota. Exit status: 0 delivered, 1 not."`
+		Delete deleteChannel `cmd:"" help:"Delete a channel of a tenant's own."`
+	} `cmd:"" help:"Channels: the operator's, and those that tenants make."`
+	Failures listFailures `cmd:"" help:"List the pushes that have failed or expired, by tenant, channel and reason, from the latest 100,000 of each tenant."`
+	Webhooks listWebhooks `cmd:"" help:"List the webhooks, without their secrets."`
 	Push     struct {
 		Get    getPush    `cmd:"" help:"Show a push of any tenant, with its attempts. It shows no message and no address."`
 		List   listPushes `cmd:"" help:"List pushes: by tenant, then by send time."`

@@ -58,6 +58,11 @@ func (c rotateSeal) Run() error {
 			}
 			forgotten, lost = len(lost), nil
 		}
+		if len(lost) == 0 {
+			if err := st.NoteSealKey(ctx, true); err != nil {
+				return err
+			}
+		}
 		return errors.Join(c.report(resealed, forgotten, lost), c.fault(lost))
 	})
 }

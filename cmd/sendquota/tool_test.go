@@ -63,7 +63,8 @@ func setup(t *testing.T) *bench {
 	b := &bench{T: t, dir: t.TempDir()}
 	database := testenv.Postgres(t)
 	b.database = database
-	env := []string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_ADDR=127.0.0.1:0", "SENDQUOTA_SEAL_KEY=" + testenv.SealKey}
+	env := []string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_ADDR=127.0.0.1:0", "SENDQUOTA_SEAL_KEY=" + testenv.SealKey,
+		"SENDQUOTA_CONFIG=" + b.file("sendquota.yaml", "tenant_channels: {max: 1000, types: [log]}\n")}
 	cfg, err := config.Load(env)
 	testenv.Check(t, err)
 	cfg.HTTP.Drain = 0
@@ -173,6 +174,12 @@ func (b *bench) words(line string) []string {
 		case "{started}":
 			words[i] = b.draft()
 			_, err := b.api.Campaigns.Start(b.Context(), words[i])
+			testenv.Check(b, err)
+		case "{channel}":
+			words[i] = b.file("channel.json", `{"type": "log"}`)
+		case "{own}":
+			words[i] = uuid.NewString()
+			_, err := b.api.Channels.Put(b.Context(), words[i], client.ChannelSettings{"type": "log"})
 			testenv.Check(b, err)
 		case "{policy}":
 			words[i] = b.file("policy.yaml", "rules: []\n")

@@ -159,6 +159,9 @@ func (a *App) checkSeals(ctx context.Context) error {
 	unopened, is := errors.AsType[*pg.SealsError](a.store.CheckSeals(ctx))
 	switch {
 	case !is: // the key opens all, or Postgres does not answer
+		if err := a.store.NoteSealKey(ctx, false); errors.Is(err, pg.ErrOtherSealKey) {
+			return err
+		}
 		return nil
 	case unopened.Opened == 0:
 		return unopened

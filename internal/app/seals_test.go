@@ -67,3 +67,24 @@ func TestOpen_Seals(t *testing.T) {
 	testenv.Check(t, err)
 	try(is, "", "", "")
 }
+
+// TestOpen_OtherKey: a program whose key is none that another program has used does not start, although nothing is sealed. A change of
+// keys goes on.
+func TestOpen_OtherKey(t *testing.T) {
+	t.Parallel()
+	database, redisURL := testenv.Postgres(t), testenv.Redis(t)
+	was, is := seal.NewKey(), seal.NewKey()
+	for _, start := range []struct{ key, previous, fault string }{
+		{was, "", ""}, {is, "", "another program of this database has another SENDQUOTA_SEAL_KEY"}, {was, is, ""}, {is, was, ""}, {is, "", ""}, {was, "", "another program"}, {"", "", ""},
+	} {
+		cfg, err := config.Load([]string{"DATABASE_URL=" + database, "REDIS_URL=" + redisURL, seal.KeyVariable + "=" + start.key, seal.PreviousVariable + "=" + start.previous})
+		testenv.Check(t, err)
+		a, err := Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
+		if err == nil {
+			testenv.Finally(t, a.Close)
+		}
+		if (start.fault == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), start.fault) {
+			t.Errorf("the start: %v, want %q", err, start.fault)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"log/slog"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
@@ -9,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/ownchannels"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TenantChannelBounds returns the bounds of tenants' channels with the checks that the settings cannot make.
@@ -40,7 +42,17 @@ func (a *App) ownChannels() *ownchannels.Service {
 	return ownchannels.NewService(a.store, a.directory, ownchannels.ServiceConfig{
 		Bounds: TenantChannelBounds(a.cfg), Lease: a.cfg.Delivery.Lease,
 		Released: func(e booking.Ended) {
+			if a.cache == nil { // its entries expire
+				return
+			}
 			a.cache.Release(quota.Recipient{Tenant: e.Tenant, ID: e.Recipient}, quota.Booking{ID: e.ID, Kind: e.Kind})
 		},
 	})
+}
+
+// OwnChannels returns the service of tenants' channels for a tool that has only Postgres.
+func OwnChannels(cfg config.Config, st *store.Store, log *slog.Logger) *ownchannels.Service {
+	a := &App{cfg: cfg, store: st, log: log, channels: &channel.Set{}}
+	a.directory = a.openDirectory()
+	return a.ownChannels()
 }

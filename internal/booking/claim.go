@@ -138,15 +138,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		return c
 	}
 	c.Push = s.Due
-	switch {
-	case !s.Due.Own && s.Own.Version > 0: // the tenant's channel hides the operator's
-		c.Outcome, c.Push.Own = Rerouted, true
-		return c
-	case s.Due.Own && (s.Own.Version == 0 || s.Own.Deleting):
-		c.Outcome = Orphaned
-		return c
-	case s.Due.Own && s.Own.Disabled:
-		c.Outcome = Shelved
+	if c.Outcome = s.route(); c.Outcome != Nothing {
 		return c
 	}
 	c.Channel = s.Own.Version
@@ -180,6 +172,19 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		c.StartedAt, c.LeaseUntil = now, now.Add(o.Lease)
 	}
 	return c
+}
+
+// route returns the outcome if the due push cannot go through the channel that it was found by, or Nothing.
+func (s *ClaimState) route() ClaimOutcome {
+	switch {
+	case !s.Due.Own && s.Own.Version > 0: // the tenant's channel hides the operator's
+		return Rerouted
+	case s.Due.Own && (s.Own.Version == 0 || s.Own.Deleting):
+		return Orphaned
+	case s.Due.Own && s.Own.Disabled:
+		return Shelved
+	}
+	return Nothing
 }
 
 // address fills in the recipient's address for the channel if the push has none.

@@ -199,23 +199,10 @@ func withoutSecrets(object []byte, secrets map[string]Secret) (json.RawMessage, 
 	return json.Marshal(members)
 }
 
-// Member describes a member of a tenant's channel, for a schema or a form. The aliases let its users do without another
-// package.
-type Member = strictyaml.Setting
-
-// The kinds of members, and the default of a required one.
-const (
-	KindWord       = strictyaml.KindWord
-	KindBoolean    = strictyaml.KindBoolean
-	KindInteger    = strictyaml.KindInteger
-	KindSecret     = strictyaml.KindSecret
-	RequiredMember = strictyaml.Required
-)
-
 // ChannelType describes the members of a type of channel that tenants may make.
 type ChannelType struct {
 	Type    string
-	Members []Member
+	Members []strictyaml.Setting
 }
 
 // ChannelTypes describes all types that a tenant can have in any installation, for schemas and forms.

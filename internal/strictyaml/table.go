@@ -49,7 +49,7 @@ type variant struct {
 type Cases []Case
 
 // Case is a value of a key with its settings; nil: none.
-type Case struct {
+type Case = struct {
 	Value    string
 	Settings func(*Table)
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/httpapi/webhooks"
+	"github.com/sendquota/sendquota/internal/ownchannels"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -58,7 +58,7 @@ func (h *channels) routes(s *rest.Spec) []rest.Operation {
 // formSchema describes a channel in a request: one schema for each type, from the table of the settings.
 func formSchema(s *rest.Spec) *huma.Schema {
 	all := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
-	for _, of := range config.ChannelTypes() {
+	for _, of := range ownchannels.ChannelTypes() {
 		name := strings.ToUpper(of.Type[:1]) + of.Type[1:] + "ChannelForm"
 		ref := s.AddSchema(name, typeSchema(of))
 		all.OneOf = append(all.OneOf, ref)
@@ -67,7 +67,7 @@ func formSchema(s *rest.Spec) *huma.Schema {
 	return all
 }
 
-func typeSchema(of config.ChannelType) *huma.Schema {
+func typeSchema(of ownchannels.ChannelType) *huma.Schema {
 	schema := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: false}
 	for _, m := range of.Members {
 		to, name := schema, m.Name
@@ -75,7 +75,7 @@ func typeSchema(of config.ChannelType) *huma.Schema {
 			to, name = schema.Properties[section], inner
 		}
 		to.Properties[name] = memberSchema(of.Type, m)
-		if m.Default == config.RequiredMember && m.Form.Kind != config.KindSecret {
+		if m.Default == ownchannels.RequiredMember && m.Form.Kind != ownchannels.KindSecret {
 			to.Required = append(to.Required, name)
 		}
 	}
@@ -83,22 +83,22 @@ func typeSchema(of config.ChannelType) *huma.Schema {
 }
 
 // memberSchema describes a member. A secret that is required may be left out by a later change, so no secret is required.
-func memberSchema(of string, m config.Member) *huma.Schema {
+func memberSchema(of string, m ownchannels.Member) *huma.Schema {
 	schema := &huma.Schema{Type: huma.TypeString, Description: m.Meaning}
 	switch m.Form.Kind {
-	case config.KindWord:
+	case ownchannels.KindWord:
 		for _, word := range m.Form.Words {
 			schema.Enum = append(schema.Enum, word)
 		}
 		if m.Name == "type" {
 			schema.Enum = []any{of}
 		}
-	case config.KindBoolean:
+	case ownchannels.KindBoolean:
 		schema.Type = huma.TypeBoolean
-	case config.KindInteger:
+	case ownchannels.KindInteger:
 		least, most := float64(m.Form.Least), float64(m.Form.Most)
 		schema.Type, schema.Minimum, schema.Maximum = huma.TypeInteger, &least, &most
-	case config.KindSecret:
+	case ownchannels.KindSecret:
 		schema.WriteOnly = true
 	case "":
 		schema.Type, schema.Properties, schema.AdditionalProperties = huma.TypeObject, map[string]*huma.Schema{}, false

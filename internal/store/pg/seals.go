@@ -1,7 +1,9 @@
 package pg
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -166,5 +168,31 @@ func (s *DB) ForgetSecrets(ctx context.Context, lost []LostSecret) error {
 			}
 		}
 		return c.SendBatch(ctx, b).Close()
+	})
+}
+
+// ErrOtherSealKey reports that the programs of this database use another key.
+var ErrOtherSealKey = errors.New("another program of this database has another " + seal.KeyVariable + ": set the same key everywhere, with the other one as " + seal.PreviousVariable +
+	" while keys change; if it is lost, run: sendquota seal rotate")
+
+// NoteSealKey records the program's key, so that a program with another key is noticed even before anything is sealed. It
+// returns [ErrOtherSealKey] if the recorded key is none of the program's, unless force replaces it.
+func (s *DB) NoteSealKey(ctx context.Context, force bool) error {
+	if s.Cfg.Sealer == nil {
+		return nil
+	}
+	return s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var known []byte
+		if err := c.QueryRow(ctx, `SELECT seal_key FROM installation`).Scan(&known); err != nil {
+			return err
+		}
+		switch {
+		case bytes.Equal(known, s.Cfg.Sealer.Prefix()):
+			return nil
+		case known != nil && !s.Cfg.Sealer.Has(known) && !force:
+			return ErrOtherSealKey
+		}
+		_, err := c.Exec(ctx, `UPDATE installation SET seal_key = $1`, s.Cfg.Sealer.Prefix())
+		return err
 	})
 }
