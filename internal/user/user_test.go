@@ -22,7 +22,7 @@ func TestRole_Scopes(t *testing.T) {
 		}
 		return all
 	}
-	want := []string{"pushes:read", "quota:read", "recipients:read", "policy:read", "campaigns:read", "records:read", "keys:read", "users:read", "pauses:read"}
+	want := []string{"pushes:read", "quota:read", "recipients:read", "policy:read", "campaigns:read", "records:read", "keys:read", "users:read", "pauses:read", "channels:read"}
 	for _, step := range []struct {
 		role Role
 		more []string
@@ -30,7 +30,7 @@ func TestRole_Scopes(t *testing.T) {
 		{Viewer, nil},
 		{Editor, []string{"recipients:write", "policy:write", "campaigns:draft"}},
 		{Sender, []string{"pushes:write", "limits:take", "campaigns:write", "pauses:write"}},
-		{Admin, []string{"webhooks:manage", "keys:write", "users:write"}},
+		{Admin, []string{"webhooks:manage", "keys:write", "users:write", "channels:write"}},
 	} {
 		want = append(want, step.more...)
 		got := may(step.role)
