@@ -1388,9 +1388,9 @@ func (a ChannelsAPI) List(ctx context.Context) (ChannelReport, error) {
 // push can be submitted to the operator's channel of that name, if there is one. If an attempt does not end in time,
 // the answer is channel-in-use, and nothing more is accepted or sent; repeat the request then.
 //
-// Refusals of its own: [Forbidden].
-func (a ChannelsAPI) Delete(ctx context.Context, name string, o ChannelOptions) (Deleted, error) {
-	return ask[Deleted](ctx, a.c, call{method: "DELETE", path: path("/v1/channels/{name}", name), query: params{"pushes": o.Pushes}.values(), repeat: true})
+// Refusals of its own: [ChannelInUse], [Forbidden].
+func (a ChannelsAPI) Delete(ctx context.Context, name string, o ChannelOptions) (ChannelDeleted, error) {
+	return ask[ChannelDeleted](ctx, a.c, call{method: "DELETE", path: path("/v1/channels/{name}", name), query: params{"pushes": o.Pushes}.values(), repeat: true})
 }
 
 // Test is POST /v1/channels/{name}/test: send a test message through a channel of your own.
@@ -1401,8 +1401,8 @@ func (a ChannelsAPI) Delete(ctx context.Context, name string, o ChannelOptions) 
 // Refusals of its own: [Forbidden].
 //
 // It is not repeated after a lost answer.
-func (a ChannelsAPI) Test(ctx context.Context, name string, body ChannelTestForm) (Test, error) {
-	return ask[Test](ctx, a.c, call{method: "POST", path: path("/v1/channels/{name}/test", name), body: body})
+func (a ChannelsAPI) Test(ctx context.Context, name string, body ChannelTestForm) (ChannelTest, error) {
+	return ask[ChannelTest](ctx, a.c, call{method: "POST", path: path("/v1/channels/{name}/test", name), body: body})
 }
 
 // KeysAPI is the group Keys. Create API keys for the tenant, with fewer scopes or a limited lifetime.

@@ -98,6 +98,12 @@ type CampaignState struct {
 	Campaign Campaign `json:"campaign"` // as it stands
 }
 
+// ChannelInUse says that pushes are booked for a channel, which is not deleted (channel-in-use).
+type ChannelInUse struct {
+	Problem
+	Pushes int64 `json:"pushes"` // their number
+}
+
 // PushGone says that the push of an Idempotency-Key is not kept any more (push-gone).
 type PushGone struct {
 	Problem
@@ -147,6 +153,9 @@ func (e *PushState) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
 func (e *CampaignState) Unwrap() error { return &e.Problem }
+
+// Unwrap returns the problem.
+func (e *ChannelInUse) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
 func (e *PushGone) Unwrap() error { return &e.Problem }
@@ -207,6 +216,8 @@ func typed(p Problem, text []byte) error {
 		err = &PushState{Problem: p}
 	case "campaign-state":
 		err = &CampaignState{Problem: p}
+	case "channel-in-use":
+		err = &ChannelInUse{Problem: p}
 	case "push-gone":
 		err = &PushGone{Problem: p}
 	}

@@ -1248,6 +1248,9 @@ type Channel struct {
 	// Owner tenant: you have made the channel; it hides the operator's of that name. /v1/channels/{name} shows its settings.
 	Owner ChannelOwner `json:"owner"`
 
+	// Problem Why your own channel sends nothing, such as: it is disabled. Its pushes wait. null: nothing is wrong with its settings.
+	Problem string `json:"problem"`
+
 	// State The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 	State      ChannelState `json:"state"`
 	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
@@ -1297,7 +1300,8 @@ type ChannelReport struct {
 	Channels []Channel `json:"channels"`
 
 	// Complete false: you have more than 100,000 waiting pushes or attempts; counting stopped there.
-	Complete bool `json:"complete"`
+	Complete       bool           `json:"complete"`
+	TenantChannels TenantChannels `json:"tenant_channels"`
 }
 
 // Check defines model for Check.
@@ -1338,8 +1342,8 @@ type Delay struct {
 	UpToSeconds int64 `json:"up_to_seconds"`
 }
 
-// Deleted defines model for Deleted.
-type Deleted struct {
+// ChannelDeleted defines model for Deleted.
+type ChannelDeleted struct {
 	// Canceled The number of canceled pushes.
 	Canceled int64 `json:"canceled"`
 }
@@ -3646,8 +3650,20 @@ type Target struct {
 	Type string `json:"type"`
 }
 
-// Test defines model for Test.
-type Test struct {
+// TenantChannels defines model for TenantChannels.
+type TenantChannels struct {
+	// AllowPrivateAddresses Whether they can connect to loopback and private networks.
+	AllowPrivateAddresses bool `json:"allow_private_addresses"`
+
+	// Max The maximum number of your own channels. 0: you can make none.
+	Max int64 `json:"max"`
+
+	// Types The types that they can have.
+	Types []string `json:"types"`
+}
+
+// ChannelTest defines model for Test.
+type ChannelTest struct {
 	// Error Why it was not delivered; empty if it was.
 	Error string `json:"error"`
 
@@ -3657,6 +3673,9 @@ type Test struct {
 
 	// ProviderMessageID The provider's id of the message, if it gave one.
 	ProviderMessageID string `json:"provider_message_id"`
+
+	// TestsLeft The number of tests that you can make in this hour.
+	TestsLeft int64 `json:"tests_left"`
 }
 
 // TestOutcome defines model for Test.Outcome.

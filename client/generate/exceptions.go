@@ -45,4 +45,5 @@ var refusals = map[string][]string{
 	"GoneProblem":      {"PushGone"},
 	"BatchProblem":     {"BatchRefused"},
 	"CampaignProblem":  {"CampaignState"},
+	"InUseProblem":     {"ChannelInUse"},
 }

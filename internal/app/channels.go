@@ -68,6 +68,8 @@ func (a *App) channelsOfAPI() records.Channels {
 		all.List = append(all.List, one)
 		byName[c.Name] = one
 	}
+	own := a.cfg.TenantChannels
+	all.Own = records.TenantChannels{Max: own.Max, Types: own.Types, AllowPrivateAddresses: own.AllowPrivateAddresses}
 	all.Of = func(tenant uuid.UUID) []records.Channel {
 		var list []records.Channel
 		for _, c := range a.directory.List(tenant) {
@@ -75,6 +77,9 @@ func (a *App) channelsOfAPI() records.Channels {
 			if c.Own {
 				one = listedChannel(c.Settings)
 				one.Name, one.Own = c.Name, true
+				if err := a.directory.Fault(tenant, c.Name); err != nil {
+					one.Problem = err.Error()
+				}
 			}
 			list = append(list, one)
 		}

@@ -22,12 +22,12 @@ func TestChannels(t *testing.T) {
 	nothing := map[string]any{"delivered": 0.0, "refused": 0.0, "unknown": 0.0}
 	unknown := func() []any {
 		return []any{
-			map[string]any{"name": "push", "owner": "operator", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0, "unit": "messages"}, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
-			map[string]any{"name": "sms", "owner": "operator", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
+			map[string]any{"name": "push", "owner": "operator", "type": "webhook", "default": true, "problem": nil, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0, "unit": "messages"}, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
+			map[string]any{"name": "sms", "owner": "operator", "type": "sms", "default": false, "problem": nil, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
 		}
 	}
 	got := b.send("GET", "/v1/channels", "").must(t, 200)
-	if diff := cmp.Diff(map[string]any{"channels": unknown(), "complete": true}, got.body); diff != "" {
+	if diff := cmp.Diff(map[string]any{"channels": unknown(), "complete": true, "tenant_channels": map[string]any{"max": 0.0, "types": []any{}, "allow_private_addresses": false}}, got.body); diff != "" {
 		t.Error(diff)
 	}
 

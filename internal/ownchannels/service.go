@@ -32,7 +32,7 @@ type deletions interface {
 }
 
 type tests interface {
-	BeginTest(ctx context.Context, tenant uuid.UUID, name string) error
+	BeginTest(ctx context.Context, tenant uuid.UUID, name string) (left int, err error)
 	EndTest(ctx context.Context, tenant uuid.UUID, name string, outcome push.Outcome) error
 }
 
@@ -170,6 +170,7 @@ type TestResult struct {
 	Error             string
 	ProviderMessageID string
 	Took              time.Duration
+	Left              int // tests that the tenant can make in this hour
 }
 
 // Test makes one attempt to send a message through a tenant's channel, outside of any quota. Its errors are
@@ -186,14 +187,15 @@ func (s *Service) Test(ctx context.Context, tenant uuid.UUID, name, to string, m
 	if err := e.Channel.Check(to, message).Err(); err != nil {
 		return r, err
 	}
-	if err := s.store.BeginTest(ctx, tenant, name); err != nil {
+	left, err := s.store.BeginTest(ctx, tenant, name)
+	if err != nil {
 		return r, err
 	}
 	now := time.Now().UTC()
 	p := push.Push{ID: uuid.New(), Tenant: tenant, SendAt: now.Truncate(time.Second), ExpiresAt: now.Add(time.Hour), CreatedAt: now}
 	p.Recipient, p.Channel, p.To, p.Message = "test", name, to, message
 	result := e.Channel.Send(ctx, p, 1)
-	r = TestResult{Outcome: result.Outcome, Error: result.Error, ProviderMessageID: result.ProviderMessageID, Took: time.Since(now)}
+	r = TestResult{Outcome: result.Outcome, Error: result.Error, ProviderMessageID: result.ProviderMessageID, Took: time.Since(now), Left: left}
 	_ = s.store.EndTest(context.WithoutCancel(ctx), tenant, name, result.Outcome) // the entry about the test itself is written
 	return r, nil
 }

@@ -29,6 +29,7 @@ type testView struct {
 	Error             string       `json:"error" doc:"Why it was not delivered; empty if it was."`
 	ProviderMessageID string       `json:"provider_message_id" doc:"The provider's id of the message, if it gave one."`
 	Milliseconds      int64        `json:"ms" doc:"How long the attempt took."`
+	TestsLeft         int          `json:"tests_left" doc:"The number of tests that you can make in this hour."`
 }
 
 // test makes one attempt to send a message.
@@ -45,5 +46,5 @@ func (h *channels) test(c *rest.Call) error {
 	if err != nil {
 		return rest.NoSuch("channel", err)
 	}
-	return c.Answer(http.StatusOK, testView{r.Outcome, r.Error, r.ProviderMessageID, r.Took.Milliseconds()})
+	return c.Answer(http.StatusOK, testView{r.Outcome, r.Error, r.ProviderMessageID, r.Took.Milliseconds(), r.Left})
 }

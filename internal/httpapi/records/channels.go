@@ -22,6 +22,14 @@ type Channels struct {
 	List  []Channel
 	Store channelStore
 	Of    func(tenant uuid.UUID) []Channel // the tenant's channels, which may be its own; nil: all have List
+	Own   TenantChannels
+}
+
+// TenantChannels bounds the channels that a tenant makes.
+type TenantChannels struct {
+	Max                   int      `json:"max" doc:"The maximum number of your own channels. 0: you can make none."`
+	Types                 []string `json:"types" doc:"The types that they can have."`
+	AllowPrivateAddresses bool     `json:"allow_private_addresses" doc:"Whether they can connect to loopback and private networks."`
 }
 
 // of lists a tenant's channels.
@@ -35,8 +43,9 @@ func (c *Channels) of(tenant uuid.UUID) []Channel {
 // Channel is a configured channel.
 type Channel struct {
 	Name, Type string
-	Own        bool // the tenant has made it
-	Rate       int  // attempts in the span Per, of all workers and tenants; 0: any number
+	Own        bool   // the tenant has made it
+	Problem    string // of an own channel: why it sends nothing; empty: nothing is wrong
+	Rate       int    // attempts in the span Per, of all workers and tenants; 0: any number
 	Per        time.Duration
 	Burst      int
 	Unit       string      // what Rate counts: messages or segments
@@ -68,6 +77,7 @@ type channelView struct {
 	Owner      string              `json:"owner" enum:"operator,tenant" doc:"tenant: you have made the channel; it hides the operator's of that name. /v1/channels/{name} shows its settings."`
 	Type       string              `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
 	Default    bool                `json:"default" doc:"true: the channel of pushes that name none."`
+	Problem    *string             `json:"problem" nullable:"true" doc:"Why your own channel sends nothing, such as: it is disabled. Its pushes wait. null: nothing is wrong with its settings."`
 	State      channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
 	Until      *string             `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: there is none."`
 	AsOf       *string             `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
@@ -108,8 +118,9 @@ type lastFiveView struct {
 }
 
 type channelsView struct {
-	Channels []channelView `json:"channels" doc:"The operator's, in the operator's order, and then your own."`
-	Complete bool          `json:"complete" doc:"false: you have more than 100,000 waiting pushes or attempts; counting stopped there."`
+	Channels       []channelView  `json:"channels" doc:"The operator's, in the operator's order, and then your own."`
+	Complete       bool           `json:"complete" doc:"false: you have more than 100,000 waiting pushes or attempts; counting stopped there."`
+	TenantChannels TenantChannels `json:"tenant_channels" doc:"The bounds of the channels that you make."`
 }
 
 // ownRoute is the channel in workers' reports that stands for all channels that tenants make.
@@ -135,6 +146,9 @@ func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]
 	if c.Own {
 		v.Owner = "tenant"
 	}
+	if c.Problem != "" {
+		v.Problem = &c.Problem
+	}
 	if c.Rate > 0 {
 		v.Throughput = &throughputView{c.Rate, c.Per.String(), max(c.Burst, 1), cmp.Or(c.Unit, "messages")}
 	}
@@ -143,25 +157,46 @@ func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]
 
 // listChannels answers with all channels.
 func (h *channels) list(c *rest.Call) error {
-	v, err := h.counts.Of(c.Request.Context(), c.Caller.Tenant)
+	v, err := h.read(c.Request.Context(), c.Caller.Tenant)
 	if err != nil {
 		return err
 	}
 	return c.Answer(http.StatusOK, v)
 }
 
-func (h *channels) count(ctx context.Context, tenant uuid.UUID) (channelsView, error) {
-	report, err := h.Store.ChannelHealth(ctx, tenant)
+// read returns the channels as they are now, with counts that are at most a second old.
+func (h *channels) read(ctx context.Context, tenant uuid.UUID) (v channelsView, err error) {
+	counted, err := h.counts.Of(ctx, tenant)
 	if err != nil {
-		return channelsView{}, err
+		return v, err
 	}
-	var all map[string][]channelhealth.Backlog
-	if slices.ContainsFunc(h.List, func(c Channel) bool { return c.Rate > 0 && report.Of(c.Name).Waits() > 0 }) {
-		if all, err = h.backlogs.Of(ctx, uuid.Nil); err != nil {
-			return channelsView{}, err
-		}
+	return h.view(counted, tenant), nil
+}
+
+// channelCounts has the counts of a tenant's channels at a time.
+type channelCounts struct {
+	report channelhealth.Report
+	all    map[string][]channelhealth.Backlog // of all tenants
+	at     time.Time
+}
+
+// of returns a copy of what is known of a channel: requests share the counts.
+func (c *channelCounts) of(channel string) channelhealth.Health {
+	if h := c.report.Channels[channel]; h != nil {
+		return *h
 	}
-	return h.view(report, tenant, all), nil
+	return channelhealth.Health{}
+}
+
+func (h *channels) count(ctx context.Context, tenant uuid.UUID) (c channelCounts, err error) {
+	c.at = h.now()
+	if c.report, err = h.Store.ChannelHealth(ctx, tenant); err != nil {
+		return c, err
+	}
+	if slices.ContainsFunc(h.List, func(one Channel) bool { return one.Rate > 0 && c.report.Of(one.Name).Waits() > 0 }) {
+		c.all, err = h.backlogs.Of(ctx, uuid.Nil)
+	}
+	return c, err
 }
 
 // backlog counts the waiting pushes of all tenants in the channels with a throughput.
@@ -175,25 +210,24 @@ func (h *channels) backlog(ctx context.Context, _ uuid.UUID) (map[string][]chann
 	return h.Store.ChannelBacklogs(ctx, names)
 }
 
-func (h *channels) view(report channelhealth.Report, tenant uuid.UUID, all map[string][]channelhealth.Backlog) channelsView {
-	now := h.now()
+func (h *channels) view(counted channelCounts, tenant uuid.UUID) channelsView {
 	v := channelsView{Channels: rest.ViewsOf(h.of(tenant), func(c Channel) channelView {
-		of := report.Of(c.Name)
-		if all := report.Of(ownRoute); c.Own && of.State == "" {
+		of := counted.of(c.Name)
+		if all := counted.of(ownRoute); c.Own && of.State == "" {
 			of.State, of.Until, of.AsOf = all.State, all.Until, all.AsOf
 		}
-		begin := now
+		begin := counted.at
 		if of.Until.After(begin) {
 			begin = of.Until
 		}
 		var drained [len(push.Levels)]time.Time
-		for i, after := range channelhealth.Drain(all[c.Name], tenant, c.every(of), c.Shares) {
+		for i, after := range channelhealth.Drain(counted.all[c.Name], tenant, c.every(&of), c.Shares) {
 			if after > 0 {
 				drained[i] = begin.Add(after).UTC()
 			}
 		}
-		return channelViewOf(c, *of, drained)
-	}), Complete: report.Complete}
+		return channelViewOf(c, of, drained)
+	}), Complete: counted.report.Complete, TenantChannels: h.Own}
 	if len(v.Channels) > 0 {
 		v.Channels[0].Default = true
 	}
@@ -213,6 +247,6 @@ func (h *channels) routes(*rest.Spec) []rest.Operation {
 		Summary: "Read the state of the channels",
 		Description: "Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds; your waiting pushes; and the outcomes of your attempts " +
 			"that began in the last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other tenants is shown.",
-		Status: http.StatusOK, Answer: "The channels.", Example: channelsView{Channels: []channelView{failing, working}, Complete: true},
+		Status: http.StatusOK, Answer: "The channels.", Example: channelsView{Channels: []channelView{failing, working}, Complete: true, TenantChannels: TenantChannels{Max: 20, Types: []string{"webhook", "sms", "email", "fcm", "apns"}}},
 	}}
 }

@@ -74,7 +74,7 @@ type audits struct{ Audits }
 type channels struct {
 	Channels
 	now      func() time.Time
-	counts   *rest.Moments[channelsView]
+	counts   *rest.Moments[channelCounts]
 	backlogs *rest.Moments[map[string][]channelhealth.Backlog] // of all tenants
 }
 
@@ -83,7 +83,7 @@ type statuses struct {
 	store    FlowStore
 	health   *health.Checker
 	flows    *rest.Moments[stats.Flow]
-	channels *rest.Moments[channelsView]
+	channels *channels
 }
 
 // Sources has the sources of the records of tenants.
@@ -99,8 +99,11 @@ type Sources struct {
 // Operations returns the operations on records and channels.
 func Operations(s *rest.Spec, from Sources, exports *bulkhead.Bulkhead[uuid.UUID], now func() time.Time) []rest.Operation {
 	ch := &channels{Channels: from.Channels, now: now}
+	if ch.Own.Types == nil {
+		ch.Own.Types = []string{}
+	}
 	ch.counts, ch.backlogs = rest.NewMoments(now, ch.count), rest.NewMoments(now, ch.backlog)
-	st := &statuses{store: from.Flows, health: from.Health, channels: ch.counts}
+	st := &statuses{store: from.Flows, health: from.Health, channels: ch}
 	st.flows = rest.NewMoments(now, st.count)
 	return slices.Concat(
 		(&sends{from.Records, exports}).routes(s), (&refusals{from.Records}).routes(s), (&statistics{from.Records}).routes(s),

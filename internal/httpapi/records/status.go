@@ -105,7 +105,7 @@ func (h *statuses) status(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	channels, err := h.channels.Of(c.Request.Context(), c.Caller.Tenant)
+	channels, err := h.channels.read(c.Request.Context(), c.Caller.Tenant)
 	if err != nil {
 		return err
 	}

@@ -139,7 +139,7 @@ func recordPut(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, was tenantchann
 	}
 	d.Show("type", typ, change.Type)
 	d.Show("disabled", disabled, change.Disabled)
-	d.HideMembers("settings", was.Settings, change.Settings)
+	d.HideMembers("settings", apart(was.Settings), apart(change.Settings))
 	is, err := json.Marshal(change.Secrets)
 	if err != nil {
 		return err
@@ -155,10 +155,20 @@ func recordPut(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, was tenantchann
 	return auditlogs.Record(ctx, tx, tenant, action, change.Name, d)
 }
 
-// BeginTest counts a test of a channel, and adds it to the audit log. It returns a [*tenantchannel.TooManyTestsError] if the
+// apart returns settings without the members that have entries of their own.
+func apart(settings json.RawMessage) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	_ = json.Unmarshal(settings, &members) // valid: it was checked before it was stored
+	delete(members, "type")
+	delete(members, "disabled")
+	rest, _ := json.Marshal(members)
+	return rest
+}
+
+// BeginTest counts a test of a channel, and adds it to the audit log. It returns the number of tests that are left in this hour, or a [*tenantchannel.TooManyTestsError] if the
 // tenant has made the tests of this hour.
-func (s *Store) BeginTest(ctx context.Context, tenant uuid.UUID, name string) error {
-	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, _ tenantchannel.Channel) error {
+func (s *Store) BeginTest(ctx context.Context, tenant uuid.UUID, name string) (left int, err error) {
+	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, _ tenantchannel.Channel) error {
 		var (
 			tests int
 			in    time.Duration
@@ -172,6 +182,7 @@ func (s *Store) BeginTest(ctx context.Context, tenant uuid.UUID, name string) er
 		if tests >= tenantchannel.TestsPerHour {
 			return &tenantchannel.TooManyTestsError{In: in}
 		}
+		left = tenantchannel.TestsPerHour - tests - 1
 		_, err = tx.Exec(ctx, `
 			UPDATE tenants t SET channel_tests = ARRAY(SELECT at FROM unnest(t.channel_tests) AS at WHERE at > clock_timestamp() - interval '1 hour') || clock_timestamp()
 			WHERE id = $1`, tenant)
@@ -180,6 +191,7 @@ func (s *Store) BeginTest(ctx context.Context, tenant uuid.UUID, name string) er
 		}
 		return auditlogs.Record(ctx, tx, tenant, auditlog.ChannelTest, name, nil)
 	})
+	return left, err
 }
 
 // EndTest adds the outcome of a test to the latest entry of the audit log about it.
