@@ -30,9 +30,13 @@ func (c *Channel) apns(t *strictyaml.Table) {
 		file: "key_file", fileMeaning: "instead of key, the path of that file", path: &a.KeyFile,
 	})
 	t.String("key_id", required, "the key's id, ten characters", &a.KeyID, shaped(appleShape, "ten of A-Z and 0-9"))
+	t.Example("ABCDE12345")
 	t.String("team_id", required, "the developer account's team, ten characters", &a.TeamID, shaped(appleShape, "ten of A-Z and 0-9"))
+	t.Example("ZYXWV98765")
 	t.String("topic", required, "the app's bundle id", &a.Topic, shaped(topicShape, "a bundle id such as com.example.app"))
+	t.Example("com.example.shop")
 	t.HiddenString("base_url", optional, "instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com", &a.BaseURL, checkProviderURL)
+	t.Example("https://api.sandbox.push.apple.com")
 	t.Check(func(p strictyaml.Node) {
 		if a.BaseURL != "" && !strings.HasPrefix(a.BaseURL, "https:") {
 			p.Child("base_url").BadValue("must begin with https://: APNs speaks HTTP/2 over TLS only")

@@ -23,13 +23,17 @@ type EmailSettings struct {
 func (c *Channel) email(t *strictyaml.Table) {
 	e := &c.Email
 	t.String("host", required, "the SMTP server's name or address", &e.Host, checkHost)
+	t.Example("smtp.example.com")
 	t.Int("port", "587", "the SMTP server's port; 465 is usual for tls: tls", &e.Port, 1, 65535)
 	t.OneOf("tls", StartTLS, "starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true", &e.TLS, StartTLS, TLS, NoTLS)
 	t.Secret("username", optional, "the user name; without it, the channel does not sign in; may use ${ENV_NAME}", &e.Username, checkNotEmpty)
 	t.Secret("password", optional, "the password of the user; may use ${ENV_NAME}", &e.Password, checkNotEmpty)
 	t.String("from", required, `the sender, such as "Shop <shop@example.com>"`, &e.From, checkMailAddress)
+	t.Example("Shop <shop@example.com>")
 	t.String("reply_to", optional, "the address for replies", &e.ReplyTo, checkMailAddress)
+	t.Example("help@example.com")
 	t.String("message_id_domain", optional, "the domain in message ids; without it, the domain of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
+	t.Example("example.com")
 	t.Needs("username", "password")
 	t.Needs("password", "username")
 	t.Check(func(p strictyaml.Node) {

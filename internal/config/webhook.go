@@ -12,7 +12,9 @@ type WebhookSettings struct {
 func (c *Channel) webhook(t *strictyaml.Table) {
 	w := &c.Webhook
 	t.Secret("url", required, "the URL to post to, http or https; may use ${ENV_NAME}", &w.URL, checkWebhookURL)
+	t.Example("https://push.example.com/send")
 	t.Secret("secret", optional, "signs requests (Standard Webhooks): whsec_ and base64, or at least 16 bytes, used unchanged; may use ${ENV_NAME}", &w.Secret, checkSigningSecret)
+	t.Example("whsec_…")
 	t.Secret("previous_secret", optional, "also signs requests, until all receivers have the new secret; may use ${ENV_NAME}", &w.PreviousSecret, checkSigningSecret)
 	t.Needs("previous_secret", "secret")
 }

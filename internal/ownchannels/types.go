@@ -18,6 +18,7 @@ const (
 	KindWord       = strictyaml.KindWord
 	KindBoolean    = strictyaml.KindBoolean
 	KindInteger    = strictyaml.KindInteger
+	KindDuration   = strictyaml.KindDuration
 	KindSecret     = strictyaml.KindSecret
 	RequiredMember = strictyaml.Required
 )

@@ -25,7 +25,11 @@ type Form struct {
 	Kind        Kind
 	Words       []string
 	Least, Most int
+	Example     string // of a text; empty: none
 }
+
+// Example sets an example of the last added setting, for forms and schemas.
+func (t *Table) Example(text string) { t.last().form.Example = text }
 
 // shown sets the form and the value of a field.
 func (f *field) shown(form Form, value func() any) { f.form, f.value = form, value }
