@@ -31,7 +31,7 @@ var notPages = map[string]string{
 
 // pagePictures are the pictures that TestConsole_Pages takes, by the route of the page.
 var pagePictures = map[string]string{
-	"/console/why": "why", "/console/settings/caps": "settings-caps", "/console/settings/users/{id}": "settings-user", "/console/settings/sessions": "settings-sessions",
+	"/console/why": "why", "/console/settings/channels/own/{name}": "settings-channel", "/console/settings/channels/new": "settings-channel-new", "/console/settings/caps": "settings-caps", "/console/settings/users/{id}": "settings-user", "/console/settings/sessions": "settings-sessions",
 }
 
 // TestConsole_Pages opens every page of the console with some content, in light and dark, wide and narrow, and by the
@@ -73,6 +73,8 @@ func TestConsole_Pages(t *testing.T) {
 	_, err = api.Webhooks.Test(t.Context(), hook.ID)
 	testenv.Check(t, err)
 	change, err := api.Pushes.CreateBulkChange(t.Context(), "", client.NewBulkChange{Action: client.NewBulkChangeActionMove, Shift: "1h", Filter: client.NewBulkFilter{Recipient: "user-1"}})
+	testenv.Check(t, err)
+	_, err = api.Channels.Put(t.Context(), "mail", client.ChannelSettings{"type": "email", "host": "smtp.example.com", "from": "Shop <shop@example.com>", "username": "shop", "password": "secret"})
 	testenv.Check(t, err)
 	link := strings.TrimSpace(b.Tool("users", "create", "--tenant", "acme", "--email", "bea@example.com", "--role", "viewer"))
 	b.Tool("tenants", "cap", "acme", "--pending", "40", "--recipients-per-day", "200")
@@ -117,6 +119,9 @@ func TestConsole_Pages(t *testing.T) {
 		{w, "/console/settings/webhooks", "", hook.URL},
 		{w, "/console/settings/webhooks/{id}", "/console/settings/webhooks/" + hook.ID, "webhook.test"},
 		{w, "/console/settings/channels", "", "push"},
+		{w, "/console/settings/channels/new", "", "Choose what the channel sends"},
+		{w, "/console/settings/channels/new", "/console/settings/channels/new?type=sms", "Account SID"},
+		{w, "/console/settings/channels/own/{name}", "/console/settings/channels/own/mail", "E-mail (SMTP)"},
 		{w, "/console/settings/caps", "", "of 40 ("},
 		{w, "/console/settings/users", "", "admin@example.com"},
 		{w, "/console/settings/users/{id}", "/console/settings/users/" + user["id"].(string), user["email"].(string)},

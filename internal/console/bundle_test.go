@@ -134,13 +134,15 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: schedule.NewRefusals(b.store, log), TextSize: textSize,
 	})
 	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour, TextSize: textSize})
+	own := ownChannels(t, b.store)
 	api := httpapi.New(b.pushes, b.store, httpapi.Config{
 		RequestTimeout: longest, Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: records.Audits{Checks: []records.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
 		BulkChanges: bulk.New(b.store, b.pushes),
 		Pauses:      b.store,
 		Failures:    b.store,
-		Channels:    records.Channels{List: []records.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
+		Channels:    own.listed(b.store),
+		OwnChannels: own.Service,
 		Schedules:   recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
 		Simulator:   campaign.NewSimulator(b.store, campaigns, b.pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),

@@ -94,6 +94,7 @@ func targetLink(p *frame.Page, e client.LogEntry) string {
 	where := map[string]struct{ path, scope string }{
 		"push": {"/pushes/", push.ScopeRead}, "campaign": {"/campaigns/", push.ScopeCampaignsRead}, "schedule": {"/schedules/", push.ScopeCampaignsRead},
 		"recipient": {"/recipients/", push.ScopeQuota}, "webhook": {"/settings/webhooks/", push.ScopeHooks}, "user": {"/settings/users/", push.ScopeUsersRead},
+		"channel": {"/settings/channels/own/", push.ScopeChannelsRead},
 	}[t.Type]
 	switch {
 	case t.ID == "":

@@ -36,6 +36,7 @@ type Call struct {
 	Status       int
 	Headers      []string // headers that it needs besides the key, as "name: value"
 	Before       string   `json:",omitempty"` // the shell command before it
+	Redacted     bool     `json:"-"`          // Body has placeholders instead of secrets
 }
 
 // leftOut replaces a body that is left out: curl reads it from a file.
@@ -47,6 +48,11 @@ type uploadKey struct{}
 // the file, or a comment that describes it. body is the file that curl reads.
 func WithUpload(ctx context.Context, before, body string) context.Context {
 	return context.WithValue(ctx, uploadKey{}, Call{Before: before, Body: body})
+}
+
+// WithShownBody returns a context for a call whose list shows another body, with placeholders instead of secrets.
+func WithShownBody(ctx context.Context, body string) context.Context {
+	return context.WithValue(ctx, uploadKey{}, Call{Body: body, Redacted: true})
 }
 
 // RoundTrip passes a request to the API. The answer can be read while the API still writes it.

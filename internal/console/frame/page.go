@@ -189,7 +189,7 @@ func (p *Page) setFlash() {
 	c.Notice = p.Notice
 	for _, call := range p.Made.calls() {
 		if call.Method != http.MethodGet && call.Status < http.StatusBadRequest {
-			if secret(call.Body) {
+			if !call.Redacted && secret(call.Body) {
 				call.Body = leftOut
 			}
 			c.Calls = append(c.Calls, call)

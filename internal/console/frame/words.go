@@ -174,7 +174,7 @@ func forbiddenWords(p *Page, scope string) string {
 
 // things maps a part of a path to the name of its resource.
 var things = map[string]string{
-	"pushes": "message", "campaigns": "campaign", "schedules": "schedule", "users": "user", "webhooks": "webhook", "keys": "API key", "bulk": "bulk change", "pauses": "pause",
+	"pushes": "message", "campaigns": "campaign", "schedules": "schedule", "users": "user", "webhooks": "webhook", "keys": "API key", "bulk": "bulk change", "pauses": "pause", "channels": "channel",
 }
 
 // noSuchThing returns the problem for an address with an invalid id; nil for any other error.

@@ -16,14 +16,18 @@ var templates embed.FS
 var Section = frame.Section{
 	Templates: templates,
 	Functions: template.FuncMap{
-		"capwords":      capWords,
-		"channelwords":  settingsChannelWords,
-		"oneself":       oneself,
-		"per":           throughputPer,
-		"roles":         roles,
-		"scopewords":    scopeWordsOf,
-		"settingspages": menuOf,
-		"thisbrowser":   thisBrowser,
+		"capwords":       capWords,
+		"channelwords":   settingsChannelWords,
+		"channelproblem": problemSentence,
+		"countwords":     frame.CountWords,
+		"typewords":      typeWords,
+		"mayedit":        mayEditChannels,
+		"oneself":        oneself,
+		"per":            throughputPer,
+		"roles":          roles,
+		"scopewords":     scopeWordsOf,
+		"settingspages":  menuOf,
+		"thisbrowser":    thisBrowser,
 	},
 	Routes: systemRoutes,
 }
@@ -50,8 +54,12 @@ func systemRoutes(r frame.Routes) {
 	r.Post("/settings/webhooks", push.ScopeHooks, createWebhook)
 	r.Get("/settings/webhooks/{id}", push.ScopeHooks, showWebhook)
 	r.Post("/settings/webhooks/{id}", push.ScopeHooks, actOnWebhook)
-	r.Get("/settings/channels", push.ScopeRead, showChannels)
-	r.Long("/settings/channels", push.ScopeWrite, testSend)
+	r.Get(channelsPage, push.ScopeChannelsRead, showChannels)
+	r.Long(channelsPage, push.ScopeWrite, testSend)
+	r.Get(newChannel, push.ScopeChannelsWrite, showNewChannel)
+	r.Long(newChannel, push.ScopeChannelsWrite, createChannel)
+	r.Get(ownChannel+"{name}", push.ScopeChannelsRead, showChannel)
+	r.Long(ownChannel+"{name}", push.ScopeChannelsWrite, actOnChannel)
 	r.Get("/settings/caps", push.ScopeRead, showCaps)
 	r.Get("/settings/users", push.ScopeUsersRead, showUsers)
 	r.Post("/settings/users", push.ScopeUsersWrite, createUser)
@@ -65,7 +73,7 @@ func systemRoutes(r frame.Routes) {
 var settingsPages = []frame.NavItem{
 	{Path: "/settings/keys", Name: "API keys", Scope: push.ScopeKeysRead},
 	{Path: "/settings/webhooks", Name: "Webhooks", Scope: push.ScopeHooks},
-	{Path: "/settings/channels", Name: "Channels", Scope: push.ScopeRead},
+	{Path: channelsPage, Name: "Channels", Scope: push.ScopeChannelsRead},
 	{Path: "/settings/caps", Name: "Caps", Scope: push.ScopeRead},
 	{Path: "/settings/users", Name: "Users", Scope: push.ScopeUsersRead},
 	{Path: "/settings/sessions", Name: "My sessions", Scope: push.ScopeUsersRead},
