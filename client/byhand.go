@@ -87,9 +87,29 @@ func (a RecordsAPI) AuditChecks(ctx context.Context) ([]AuditCheck, error) {
 	return page.Checks, err
 }
 
-// ChannelSettings are the members of a channel of a tenant, by name. They depend on its type: see the document. In answers,
-// an object with set and set_at stands for a secret.
+// ChannelForm has the members of a channel in a request: a type such as [SmsChannelForm], or [ChannelSettings].
+type ChannelForm interface{ channelForm() }
+
+func (WebhookChannelForm) channelForm() {}
+func (SmsChannelForm) channelForm()     {}
+func (EmailChannelForm) channelForm()   {}
+func (FcmChannelForm) channelForm()     {}
+func (ApnsChannelForm) channelForm()    {}
+func (LogChannelForm) channelForm()     {}
+func (ChannelSettings) channelForm()    {}
+
+// ChannelSettings are the members of a channel of a tenant, by name. In answers, an object with set and set_at stands for a
+// secret.
 type ChannelSettings map[string]any
+
+// As copies the members of an answer to a type such as [SmsChannel].
+func (s ChannelSettings) As(to any) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, to)
+}
 
 // Get is GET /v1/channels/{name}: read a channel. It returns the settings of a channel of the tenant's own among the other
 // members of the answer, such as owner and problem.
@@ -99,10 +119,10 @@ func (a ChannelsAPI) Get(ctx context.Context, name string) (ChannelSettings, err
 	return ask[ChannelSettings](ctx, a.c, call{method: http.MethodGet, path: path("/v1/channels/{name}", name), repeat: true})
 }
 
-// Put is PUT /v1/channels/{name}: create or replace a channel of the tenant's own. Secrets that are left out stay; nil
-// removes one. Do not send the masks of an answer back.
+// Put is PUT /v1/channels/{name}: create or replace a channel of the tenant's own. Secrets that are left out stay. A member of
+// [ChannelSettings] that is nil removes one. Do not send the masks of an answer back.
 //
 // Refusals of its own: [Invalid], [Forbidden].
-func (a ChannelsAPI) Put(ctx context.Context, name string, settings ChannelSettings) (ChannelSettings, error) {
+func (a ChannelsAPI) Put(ctx context.Context, name string, settings ChannelForm) (ChannelSettings, error) {
 	return ask[ChannelSettings](ctx, a.c, call{method: http.MethodPut, path: path("/v1/channels/{name}", name), body: settings, repeat: true})
 }

@@ -16,6 +16,28 @@ const (
 	ActorTypeUser   ActorType = "user"
 )
 
+// Defines values for ApnsChannelOnUnknown.
+const (
+	ApnsChannelOnUnknownFail  ApnsChannelOnUnknown = "fail"
+	ApnsChannelOnUnknownRetry ApnsChannelOnUnknown = "retry"
+)
+
+// Defines values for ApnsChannelOwner.
+const (
+	ApnsChannelOwnerTenant ApnsChannelOwner = "tenant"
+)
+
+// Defines values for ApnsChannelThroughputUnit.
+const (
+	ApnsChannelThroughputUnitMessages ApnsChannelThroughputUnit = "messages"
+	ApnsChannelThroughputUnitSegments ApnsChannelThroughputUnit = "segments"
+)
+
+// Defines values for ApnsChannelType.
+const (
+	ApnsChannelTypeApns ApnsChannelType = "apns"
+)
+
 // Defines values for ApnsChannelFormOnUnknown.
 const (
 	ApnsChannelFormOnUnknownFail  ApnsChannelFormOnUnknown = "fail"
@@ -134,6 +156,35 @@ const (
 	DeliveryStatusWaiting   DeliveryStatus = "waiting"
 )
 
+// Defines values for EmailChannelOnUnknown.
+const (
+	EmailChannelOnUnknownFail  EmailChannelOnUnknown = "fail"
+	EmailChannelOnUnknownRetry EmailChannelOnUnknown = "retry"
+)
+
+// Defines values for EmailChannelOwner.
+const (
+	EmailChannelOwnerTenant EmailChannelOwner = "tenant"
+)
+
+// Defines values for EmailChannelThroughputUnit.
+const (
+	EmailChannelThroughputUnitMessages EmailChannelThroughputUnit = "messages"
+	EmailChannelThroughputUnitSegments EmailChannelThroughputUnit = "segments"
+)
+
+// Defines values for EmailChannelTLS.
+const (
+	EmailChannelTLSNone     EmailChannelTLS = "none"
+	EmailChannelTLSStarttls EmailChannelTLS = "starttls"
+	EmailChannelTLSTLS      EmailChannelTLS = "tls"
+)
+
+// Defines values for EmailChannelType.
+const (
+	EmailChannelTypeEmail EmailChannelType = "email"
+)
+
 // Defines values for EmailChannelFormOnUnknown.
 const (
 	EmailChannelFormOnUnknownFail  EmailChannelFormOnUnknown = "fail"
@@ -174,6 +225,28 @@ const (
 const (
 	FailureGroupStatusExpired FailureGroupStatus = "expired"
 	FailureGroupStatusFailed  FailureGroupStatus = "failed"
+)
+
+// Defines values for FcmChannelOnUnknown.
+const (
+	FcmChannelOnUnknownFail  FcmChannelOnUnknown = "fail"
+	FcmChannelOnUnknownRetry FcmChannelOnUnknown = "retry"
+)
+
+// Defines values for FcmChannelOwner.
+const (
+	FcmChannelOwnerTenant FcmChannelOwner = "tenant"
+)
+
+// Defines values for FcmChannelThroughputUnit.
+const (
+	FcmChannelThroughputUnitMessages FcmChannelThroughputUnit = "messages"
+	FcmChannelThroughputUnitSegments FcmChannelThroughputUnit = "segments"
+)
+
+// Defines values for FcmChannelType.
+const (
+	FcmChannelTypeFcm FcmChannelType = "fcm"
 )
 
 // Defines values for FcmChannelFormOnUnknown.
@@ -229,6 +302,28 @@ const (
 	LevelLevelBulk   LevelLevel = "bulk"
 	LevelLevelNormal LevelLevel = "normal"
 	LevelLevelUrgent LevelLevel = "urgent"
+)
+
+// Defines values for LogChannelOnUnknown.
+const (
+	LogChannelOnUnknownFail  LogChannelOnUnknown = "fail"
+	LogChannelOnUnknownRetry LogChannelOnUnknown = "retry"
+)
+
+// Defines values for LogChannelOwner.
+const (
+	LogChannelOwnerTenant LogChannelOwner = "tenant"
+)
+
+// Defines values for LogChannelThroughputUnit.
+const (
+	LogChannelThroughputUnitMessages LogChannelThroughputUnit = "messages"
+	LogChannelThroughputUnitSegments LogChannelThroughputUnit = "segments"
+)
+
+// Defines values for LogChannelType.
+const (
+	LogChannelTypeLog LogChannelType = "log"
 )
 
 // Defines values for LogChannelFormOnUnknown.
@@ -380,6 +475,11 @@ const (
 	OperationStatusRunning  OperationStatus = "running"
 )
 
+// Defines values for OperatorChannelOwner.
+const (
+	OperatorChannelOwnerOperator OperatorChannelOwner = "operator"
+)
+
 // Defines values for OutcomeOutcome.
 const (
 	OutcomeOutcomeCanceled  OutcomeOutcome = "canceled"
@@ -521,6 +621,28 @@ const (
 	SendRecordOutcomeUnknown   SendRecordOutcome = "unknown"
 )
 
+// Defines values for SmsChannelOnUnknown.
+const (
+	SmsChannelOnUnknownFail  SmsChannelOnUnknown = "fail"
+	SmsChannelOnUnknownRetry SmsChannelOnUnknown = "retry"
+)
+
+// Defines values for SmsChannelOwner.
+const (
+	SmsChannelOwnerTenant SmsChannelOwner = "tenant"
+)
+
+// Defines values for SmsChannelThroughputUnit.
+const (
+	SmsChannelThroughputUnitMessages SmsChannelThroughputUnit = "messages"
+	SmsChannelThroughputUnitSegments SmsChannelThroughputUnit = "segments"
+)
+
+// Defines values for SmsChannelType.
+const (
+	SmsChannelTypeSms SmsChannelType = "sms"
+)
+
 // Defines values for SmsChannelFormOnUnknown.
 const (
 	SmsChannelFormOnUnknownFail  SmsChannelFormOnUnknown = "fail"
@@ -619,6 +741,28 @@ const (
 	WebhookStatusEnabled  WebhookStatus = "enabled"
 )
 
+// Defines values for WebhookChannelOnUnknown.
+const (
+	WebhookChannelOnUnknownFail  WebhookChannelOnUnknown = "fail"
+	WebhookChannelOnUnknownRetry WebhookChannelOnUnknown = "retry"
+)
+
+// Defines values for WebhookChannelOwner.
+const (
+	WebhookChannelOwnerTenant WebhookChannelOwner = "tenant"
+)
+
+// Defines values for WebhookChannelThroughputUnit.
+const (
+	WebhookChannelThroughputUnitMessages WebhookChannelThroughputUnit = "messages"
+	WebhookChannelThroughputUnitSegments WebhookChannelThroughputUnit = "segments"
+)
+
+// Defines values for WebhookChannelType.
+const (
+	WebhookChannelTypeWebhook WebhookChannelType = "webhook"
+)
+
 // Defines values for WebhookChannelFormOnUnknown.
 const (
 	WebhookChannelFormOnUnknownFail  WebhookChannelFormOnUnknown = "fail"
@@ -682,6 +826,107 @@ type AheadPart struct {
 	Scheduled int64  `json:"scheduled"`
 }
 
+// ApnsChannel Your own channel of the type apns.
+type ApnsChannel struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// BaseURL instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com
+	//
+	// Examples: https://api.sandbox.push.apple.com
+	BaseURL   string    `json:"base_url,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool          `json:"disabled,omitempty,omitzero"`
+	Key      ChannelSecret `json:"key,omitempty,omitzero"`
+
+	// KeyID the key's id, ten characters
+	//
+	// Examples: ABCDE12345
+	KeyID string `json:"key_id,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int    `json:"max_attempts,omitempty,omitzero"`
+	Name        string `json:"name"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown ApnsChannelOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Owner Who made the channel.
+	Owner ApnsChannelOwner `json:"owner"`
+
+	// Problem Why nothing is sent, such as: it is disabled. Pushes wait. null: nothing is wrong.
+	Problem string `json:"problem"`
+
+	// TeamID the developer account's team, ten characters
+	//
+	// Examples: ZYXWV98765
+	TeamID string `json:"team_id,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate,omitempty,omitzero"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit ApnsChannelThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Topic the app's bundle id
+	//
+	// Examples: com.example.shop
+	Topic string `json:"topic,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type ApnsChannelType `json:"type"`
+
+	// UpdatedAt The time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ApnsChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type ApnsChannelOnUnknown string
+
+// ApnsChannelOwner Who made the channel.
+type ApnsChannelOwner string
+
+// ApnsChannelThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type ApnsChannelThroughputUnit string
+
+// ApnsChannelType webhook, sms, email, fcm, apns, log
+type ApnsChannelType string
+
 // ApnsChannelForm defines model for ApnsChannelForm.
 type ApnsChannelForm struct {
 	// AllowPrivateAddresses whether it may connect to loopback and private networks
@@ -697,6 +942,8 @@ type ApnsChannelForm struct {
 	} `json:"backoff,omitempty,omitzero"`
 
 	// BaseURL instead of https://api.push.apple.com; apps in development need https://api.sandbox.push.apple.com
+	//
+	// Examples: https://api.sandbox.push.apple.com
 	BaseURL string `json:"base_url,omitempty,omitzero"`
 
 	// Disabled true: nothing is sent, and pushes wait
@@ -706,6 +953,8 @@ type ApnsChannelForm struct {
 	Key string `json:"key,omitempty,omitzero"`
 
 	// KeyID the key's id, ten characters
+	//
+	// Examples: ABCDE12345
 	KeyID string `json:"key_id"`
 
 	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
@@ -727,6 +976,8 @@ type ApnsChannelForm struct {
 	OnUnknown ApnsChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
 
 	// TeamID the developer account's team, ten characters
+	//
+	// Examples: ZYXWV98765
 	TeamID string `json:"team_id"`
 
 	// Throughput the maximum speed over all workers; without it, no maximum
@@ -748,6 +999,8 @@ type ApnsChannelForm struct {
 	Timeout string `json:"timeout,omitempty,omitzero"`
 
 	// Topic the app's bundle id
+	//
+	// Examples: com.example.shop
 	Topic string `json:"topic"`
 
 	// Type webhook, sms, email, fcm, apns, log
@@ -1281,6 +1534,15 @@ type ChannelBrief struct {
 // ChannelBriefState defines model for ChannelBrief.State.
 type ChannelBriefState string
 
+// ChannelSecret defines model for ChannelSecret.
+type ChannelSecret struct {
+	// Set true: the secret is set.
+	Set bool `json:"set"`
+
+	// SetAt When it was set.
+	SetAt time.Time `json:"set_at"`
+}
+
 // ChannelTestForm defines model for ChannelTestForm.
 type ChannelTestForm struct {
 	// Message The message, as in a push.
@@ -1439,6 +1701,117 @@ type RecipientsPage struct {
 	Recipients    []Recipient `json:"recipients"`
 }
 
+// EmailChannel Your own channel of the type email.
+type EmailChannel struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// From the sender, such as "Shop <shop@example.com>"
+	//
+	// Examples: Shop <shop@example.com>
+	From string `json:"from,omitempty,omitzero"`
+
+	// Host the SMTP server's name or address
+	//
+	// Examples: smtp.example.com
+	Host string `json:"host,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// MessageIDDomain the domain in message ids; without it, the domain of from
+	//
+	// Examples: example.com
+	MessageIDDomain string `json:"message_id_domain,omitempty,omitzero"`
+	Name            string `json:"name"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown EmailChannelOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Owner Who made the channel.
+	Owner    EmailChannelOwner `json:"owner"`
+	Password ChannelSecret     `json:"password,omitempty,omitzero"`
+
+	// Port the SMTP server's port; 465 is usual for tls: tls
+	Port int `json:"port,omitempty,omitzero"`
+
+	// Problem Why nothing is sent, such as: it is disabled. Pushes wait. null: nothing is wrong.
+	Problem string `json:"problem"`
+
+	// ReplyTo the address for replies
+	//
+	// Examples: help@example.com
+	ReplyTo string `json:"reply_to,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate,omitempty,omitzero"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit EmailChannelThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// TLS starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true
+	TLS EmailChannelTLS `json:"tls,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type EmailChannelType `json:"type"`
+
+	// UpdatedAt The time of the last change.
+	UpdatedAt time.Time     `json:"updated_at"`
+	Username  ChannelSecret `json:"username,omitempty,omitzero"`
+}
+
+// EmailChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type EmailChannelOnUnknown string
+
+// EmailChannelOwner Who made the channel.
+type EmailChannelOwner string
+
+// EmailChannelThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type EmailChannelThroughputUnit string
+
+// EmailChannelTLS starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true
+type EmailChannelTLS string
+
+// EmailChannelType webhook, sms, email, fcm, apns, log
+type EmailChannelType string
+
 // EmailChannelForm defines model for EmailChannelForm.
 type EmailChannelForm struct {
 	// AllowPrivateAddresses whether it may connect to loopback and private networks
@@ -1457,9 +1830,13 @@ type EmailChannelForm struct {
 	Disabled bool `json:"disabled,omitempty,omitzero"`
 
 	// From the sender, such as "Shop <shop@example.com>"
+	//
+	// Examples: Shop <shop@example.com>
 	From string `json:"from"`
 
 	// Host the SMTP server's name or address
+	//
+	// Examples: smtp.example.com
 	Host string `json:"host"`
 
 	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
@@ -1478,6 +1855,8 @@ type EmailChannelForm struct {
 	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
 
 	// MessageIDDomain the domain in message ids; without it, the domain of from
+	//
+	// Examples: example.com
 	MessageIDDomain string `json:"message_id_domain,omitempty,omitzero"`
 
 	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
@@ -1490,6 +1869,8 @@ type EmailChannelForm struct {
 	Port int `json:"port,omitempty,omitzero"`
 
 	// ReplyTo the address for replies
+	//
+	// Examples: help@example.com
 	ReplyTo string `json:"reply_to,omitempty,omitzero"`
 
 	// Throughput the maximum speed over all workers; without it, no maximum
@@ -1630,6 +2011,102 @@ type Fault struct {
 	Value interface{} `json:"value,omitempty,omitzero"`
 }
 
+// FcmChannel Your own channel of the type fcm.
+type FcmChannel struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// BaseURL instead of https://fcm.googleapis.com
+	//
+	// Examples: https://fcm.googleapis.com
+	BaseURL     string        `json:"base_url,omitempty,omitzero"`
+	CreatedAt   time.Time     `json:"created_at"`
+	Credentials ChannelSecret `json:"credentials,omitempty,omitzero"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int    `json:"max_attempts,omitempty,omitzero"`
+	Name        string `json:"name"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown FcmChannelOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Owner Who made the channel.
+	Owner FcmChannelOwner `json:"owner"`
+
+	// Problem Why nothing is sent, such as: it is disabled. Pushes wait. null: nothing is wrong.
+	Problem string `json:"problem"`
+
+	// ProjectID the Firebase project; without it, the project of the credentials
+	//
+	// Examples: shop-12345
+	ProjectID string `json:"project_id,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate,omitempty,omitzero"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit FcmChannelThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// TokenURL instead of the token_uri of the credentials
+	//
+	// Examples: https://oauth2.googleapis.com/token
+	TokenURL string `json:"token_url,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type FcmChannelType `json:"type"`
+
+	// UpdatedAt The time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// FcmChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type FcmChannelOnUnknown string
+
+// FcmChannelOwner Who made the channel.
+type FcmChannelOwner string
+
+// FcmChannelThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type FcmChannelThroughputUnit string
+
+// FcmChannelType webhook, sms, email, fcm, apns, log
+type FcmChannelType string
+
 // FcmChannelForm defines model for FcmChannelForm.
 type FcmChannelForm struct {
 	// AllowPrivateAddresses whether it may connect to loopback and private networks
@@ -1645,6 +2122,8 @@ type FcmChannelForm struct {
 	} `json:"backoff,omitempty,omitzero"`
 
 	// BaseURL instead of https://fcm.googleapis.com
+	//
+	// Examples: https://fcm.googleapis.com
 	BaseURL string `json:"base_url,omitempty,omitzero"`
 
 	// Credentials the JSON of a service account that may send messages
@@ -1672,6 +2151,8 @@ type FcmChannelForm struct {
 	OnUnknown FcmChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
 
 	// ProjectID the Firebase project; without it, the project of the credentials
+	//
+	// Examples: shop-12345
 	ProjectID string `json:"project_id,omitempty,omitzero"`
 
 	// Throughput the maximum speed over all workers; without it, no maximum
@@ -1693,6 +2174,8 @@ type FcmChannelForm struct {
 	Timeout string `json:"timeout,omitempty,omitzero"`
 
 	// TokenURL instead of the token_uri of the credentials
+	//
+	// Examples: https://oauth2.googleapis.com/token
 	TokenURL string `json:"token_url,omitempty,omitzero"`
 
 	// Type webhook, sms, email, fcm, apns, log
@@ -1939,6 +2422,86 @@ type LineFault struct {
 	Line    int64  `json:"line"`
 	Message string `json:"message"`
 }
+
+// LogChannel Your own channel of the type log.
+type LogChannel struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int    `json:"max_attempts,omitempty,omitzero"`
+	Name        string `json:"name"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown LogChannelOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Owner Who made the channel.
+	Owner LogChannelOwner `json:"owner"`
+
+	// Problem Why nothing is sent, such as: it is disabled. Pushes wait. null: nothing is wrong.
+	Problem string `json:"problem"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate,omitempty,omitzero"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit LogChannelThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type LogChannelType `json:"type"`
+
+	// UpdatedAt The time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// LogChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type LogChannelOnUnknown string
+
+// LogChannelOwner Who made the channel.
+type LogChannelOwner string
+
+// LogChannelThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type LogChannelThroughputUnit string
+
+// LogChannelType webhook, sms, email, fcm, apns, log
+type LogChannelType string
 
 // LogChannelForm defines model for LogChannelForm.
 type LogChannelForm struct {
@@ -2671,6 +3234,17 @@ type OperationApply string
 
 // OperationStatus replaced: the policy was changed again before the operation finished.
 type OperationStatus string
+
+// OperatorChannel A channel of the operator. Its settings are not shown.
+type OperatorChannel struct {
+	Name string `json:"name"`
+
+	// Owner Who made the channel.
+	Owner OperatorChannelOwner `json:"owner"`
+}
+
+// OperatorChannelOwner Who made the channel.
+type OperatorChannelOwner string
 
 // OptOuts defines model for OptOuts.
 type OptOuts struct {
@@ -3462,9 +4036,112 @@ type Slots struct {
 	NextFrom time.Time `json:"next_from"`
 }
 
+// SmsChannel Your own channel of the type sms.
+type SmsChannel struct {
+	AccountSid ChannelSecret `json:"account_sid,omitempty,omitzero"`
+
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool          `json:"allow_private_addresses,omitempty,omitzero"`
+	APIKeySecret          ChannelSecret `json:"api_key_secret,omitempty,omitzero"`
+	APIKeySid             ChannelSecret `json:"api_key_sid,omitempty,omitzero"`
+	AuthToken             ChannelSecret `json:"auth_token,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+
+	// BaseURL instead of https://api.twilio.com
+	//
+	// Examples: https://api.twilio.com
+	BaseURL   string    `json:"base_url,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// From the sender: a number in E.164 form, a short code or a name
+	//
+	// Examples: +4512345678
+	From string `json:"from,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
+
+	// MessagingServiceSid instead of from
+	//
+	// Examples: MG…
+	MessagingServiceSid string `json:"messaging_service_sid,omitempty,omitzero"`
+	Name                string `json:"name"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown SmsChannelOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Owner Who made the channel.
+	Owner SmsChannelOwner `json:"owner"`
+
+	// Problem Why nothing is sent, such as: it is disabled. Pushes wait. null: nothing is wrong.
+	Problem        string        `json:"problem"`
+	StatusCallback ChannelSecret `json:"status_callback,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate,omitempty,omitzero"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit SmsChannelThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type SmsChannelType `json:"type"`
+
+	// UpdatedAt The time of the last change.
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// SmsChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type SmsChannelOnUnknown string
+
+// SmsChannelOwner Who made the channel.
+type SmsChannelOwner string
+
+// SmsChannelThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type SmsChannelThroughputUnit string
+
+// SmsChannelType webhook, sms, email, fcm, apns, log
+type SmsChannelType string
+
 // SmsChannelForm defines model for SmsChannelForm.
 type SmsChannelForm struct {
 	// AccountSid the account at Twilio
+	//
+	// Examples: AC…
 	AccountSid string `json:"account_sid,omitempty,omitzero"`
 
 	// AllowPrivateAddresses whether it may connect to loopback and private networks
@@ -3489,12 +4166,16 @@ type SmsChannelForm struct {
 	} `json:"backoff,omitempty,omitzero"`
 
 	// BaseURL instead of https://api.twilio.com
+	//
+	// Examples: https://api.twilio.com
 	BaseURL string `json:"base_url,omitempty,omitzero"`
 
 	// Disabled true: nothing is sent, and pushes wait
 	Disabled bool `json:"disabled,omitempty,omitzero"`
 
 	// From the sender: a number in E.164 form, a short code or a name
+	//
+	// Examples: +4512345678
 	From string `json:"from,omitempty,omitzero"`
 
 	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
@@ -3513,12 +4194,16 @@ type SmsChannelForm struct {
 	MaxAttempts int `json:"max_attempts,omitempty,omitzero"`
 
 	// MessagingServiceSid instead of from
+	//
+	// Examples: MG…
 	MessagingServiceSid string `json:"messaging_service_sid,omitempty,omitzero"`
 
 	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
 	OnUnknown SmsChannelFormOnUnknown `json:"on_unknown,omitempty,omitzero"`
 
 	// StatusCallback a URL that gets Twilio's report about each message
+	//
+	// Examples: https://example.com/twilio
 	StatusCallback string `json:"status_callback,omitempty,omitzero"`
 
 	// Throughput the maximum speed over all workers; without it, no maximum
@@ -3867,6 +4552,89 @@ type Webhook struct {
 // WebhookStatus A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone.
 type WebhookStatus string
 
+// WebhookChannel Your own channel of the type webhook.
+type WebhookChannel struct {
+	// AllowPrivateAddresses whether it may connect to loopback and private networks
+	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// Backoff the wait before another attempt
+	Backoff struct {
+		// First the first wait; each further one is twice as long
+		First string `json:"first,omitempty,omitzero"`
+
+		// Max the longest wait
+		Max string `json:"max,omitempty,omitzero"`
+	} `json:"backoff,omitempty,omitzero"`
+	CreatedAt time.Time `json:"created_at"`
+
+	// Disabled true: nothing is sent, and pushes wait
+	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Levels the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others
+	Levels struct {
+		// Bulk the share of bulk pushes, 1 to 100
+		Bulk int `json:"bulk,omitempty,omitzero"`
+
+		// Normal the share of normal pushes, 1 to 100
+		Normal int `json:"normal,omitempty,omitzero"`
+
+		// Urgent the share of urgent pushes, 1 to 100
+		Urgent int `json:"urgent,omitempty,omitzero"`
+	} `json:"levels,omitempty,omitzero"`
+
+	// MaxAttempts attempts before a push fails, 1 to 100
+	MaxAttempts int    `json:"max_attempts,omitempty,omitzero"`
+	Name        string `json:"name"`
+
+	// OnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+	OnUnknown WebhookChannelOnUnknown `json:"on_unknown,omitempty,omitzero"`
+
+	// Owner Who made the channel.
+	Owner          WebhookChannelOwner `json:"owner"`
+	PreviousSecret ChannelSecret       `json:"previous_secret,omitempty,omitzero"`
+
+	// Problem Why nothing is sent, such as: it is disabled. Pushes wait. null: nothing is wrong.
+	Problem string        `json:"problem"`
+	Secret  ChannelSecret `json:"secret,omitempty,omitzero"`
+
+	// Throughput the maximum speed over all workers; without it, no maximum
+	Throughput struct {
+		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		Burst int `json:"burst,omitempty,omitzero"`
+
+		// Per the time span, at least 1 microsecond
+		Per string `json:"per,omitempty,omitzero"`
+
+		// Rate attempts per time span, at most 1000000 a second
+		Rate int `json:"rate,omitempty,omitzero"`
+
+		// Unit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+		Unit WebhookChannelThroughputUnit `json:"unit,omitempty,omitzero"`
+	} `json:"throughput,omitempty,omitzero"`
+
+	// Timeout time-out of one attempt, at most half of delivery.lease; the default is lowered to that
+	Timeout string `json:"timeout,omitempty,omitzero"`
+
+	// Type webhook, sms, email, fcm, apns, log
+	Type WebhookChannelType `json:"type"`
+
+	// UpdatedAt The time of the last change.
+	UpdatedAt time.Time     `json:"updated_at"`
+	URL       ChannelSecret `json:"url,omitempty,omitzero"`
+}
+
+// WebhookChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
+type WebhookChannelOnUnknown string
+
+// WebhookChannelOwner Who made the channel.
+type WebhookChannelOwner string
+
+// WebhookChannelThroughputUnit what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times
+type WebhookChannelThroughputUnit string
+
+// WebhookChannelType webhook, sms, email, fcm, apns, log
+type WebhookChannelType string
+
 // WebhookChannelForm defines model for WebhookChannelForm.
 type WebhookChannelForm struct {
 	// AllowPrivateAddresses whether it may connect to loopback and private networks
@@ -3906,6 +4674,8 @@ type WebhookChannelForm struct {
 	PreviousSecret string `json:"previous_secret,omitempty,omitzero"`
 
 	// Secret signs requests (Standard Webhooks): whsec_ and base64, or at least 16 bytes, used unchanged
+	//
+	// Examples: whsec_…
 	Secret string `json:"secret,omitempty,omitzero"`
 
 	// Throughput the maximum speed over all workers; without it, no maximum
@@ -3930,6 +4700,8 @@ type WebhookChannelForm struct {
 	Type WebhookChannelFormType `json:"type"`
 
 	// URL the URL to post to, http or https
+	//
+	// Examples: https://push.example.com/send
 	URL string `json:"url,omitempty,omitzero"`
 }
 

@@ -220,7 +220,7 @@ func (b *bundle) ownChannels() *ownchannels.Service {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	bounds := config.TenantChannels{Max: 100, Types: []string{config.Webhook, config.Log}}
+	bounds := config.TenantChannels{Max: 100, Types: []string{config.Webhook, config.SMS, config.Email, config.FCM, config.APNs, config.Log}}
 	open := func(c config.Channel) (channel.Entry, error) {
 		return channel.Entry{Name: c.Name, Channel: channel.NewLog(slog.New(slog.DiscardHandler)), Retry: push.Retry{MaxAttempts: 1}}, nil
 	}

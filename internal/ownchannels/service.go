@@ -129,7 +129,7 @@ func (s *Service) Offered(ctx context.Context, tenant uuid.UUID, name string) (b
 // channel that cannot be read any more shows what is stored.
 func (s *Service) Members(c tenantchannel.Channel) json.RawMessage {
 	mask := func(name string, _ config.Secret) any {
-		return Mask{Set: true, SetAt: c.SecretAt[name].UTC().Truncate(time.Second)}
+		return ChannelSecret{Set: true, SetAt: c.SecretAt[name].UTC().Truncate(time.Second)}
 	}
 	of := stored(c)
 	for name := range c.SecretAt { // also if the secrets cannot be opened
@@ -144,8 +144,8 @@ func (s *Service) Members(c tenantchannel.Channel) json.RawMessage {
 	return settings.Members(mask)
 }
 
-// Mask is shown instead of a secret.
-type Mask struct {
+// ChannelSecret is shown instead of a secret.
+type ChannelSecret struct {
 	Set   bool      `json:"set" doc:"true: the secret is set."`
 	SetAt time.Time `json:"set_at" format:"date-time" doc:"When it was set."`
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/invalid"
@@ -87,23 +86,6 @@ func orNil(text string) *string {
 		return nil
 	}
 	return &text
-}
-
-// Schema describes the view: the members of all channels, beside those of the channel's type.
-func (channelView) Schema(huma.Registry) *huma.Schema {
-	text := func(doc string) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Description: doc} }
-	return &huma.Schema{
-		Type: huma.TypeObject, Required: []string{"name", "owner"}, AdditionalProperties: true,
-		Description: "The settings are members, as in the request, with the defaults filled in. Instead of a secret there is an object with set and set_at.",
-		Properties: map[string]*huma.Schema{
-			"name":  text(""),
-			"owner": {Type: huma.TypeString, Enum: []any{"operator", "tenant"}, Description: "Who made the channel. The settings of the operator's channels are not shown."},
-			"type":  {Type: huma.TypeString, Description: "Absent: the channel is the operator's."},
-			"problem": {Type: huma.TypeString, Nullable: true,
-				Description: "Why nothing is sent, such as: it is disabled. Pushes wait. null: nothing is wrong."},
-			"created_at": {Type: huma.TypeString, Format: "date-time"}, "updated_at": {Type: huma.TypeString, Format: "date-time"},
-		},
-	}
 }
 
 func (h *channels) view(c tenantchannel.Channel) channelView {

@@ -3,12 +3,10 @@ package channels
 import (
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/httpapi/webhooks"
-	"github.com/sendquota/sendquota/internal/ownchannels"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -53,55 +51,4 @@ func (h *channels) routes(s *rest.Spec) []rest.Operation {
 		Body:        testFields.Body(s, map[string]any{"to": "+4512345678", "message": map[string]any{"body": "Hello"}}),
 		Status:      http.StatusOK, Answer: "The outcome of the attempt.", Example: testView{push.Delivered, "", "SM0123456789", 212, 9}, Problems: []rest.Kind{rest.NotFound, Unready},
 	}}
-}
-
-// formSchema describes a channel in a request: one schema for each type, from the table of the settings.
-func formSchema(s *rest.Spec) *huma.Schema {
-	all := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
-	for _, of := range ownchannels.ChannelTypes() {
-		name := strings.ToUpper(of.Type[:1]) + of.Type[1:] + "ChannelForm"
-		ref := s.AddSchema(name, typeSchema(of))
-		all.OneOf = append(all.OneOf, ref)
-		all.Discriminator.Mapping[of.Type] = ref.Ref
-	}
-	return all
-}
-
-func typeSchema(of ownchannels.ChannelType) *huma.Schema {
-	schema := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: false}
-	for _, m := range of.Members {
-		to, name := schema, m.Name
-		if section, inner, ok := strings.Cut(m.Name, "."); ok {
-			to, name = schema.Properties[section], inner
-		}
-		to.Properties[name] = memberSchema(of.Type, m)
-		if m.Default == ownchannels.RequiredMember && m.Form.Kind != ownchannels.KindSecret {
-			to.Required = append(to.Required, name)
-		}
-	}
-	return schema
-}
-
-// memberSchema describes a member. A secret that is required may be left out by a later change, so no secret is required.
-func memberSchema(of string, m ownchannels.Member) *huma.Schema {
-	schema := &huma.Schema{Type: huma.TypeString, Description: m.Meaning}
-	switch m.Form.Kind {
-	case ownchannels.KindWord:
-		for _, word := range m.Form.Words {
-			schema.Enum = append(schema.Enum, word)
-		}
-		if m.Name == "type" {
-			schema.Enum = []any{of}
-		}
-	case ownchannels.KindBoolean:
-		schema.Type = huma.TypeBoolean
-	case ownchannels.KindInteger:
-		least, most := float64(m.Form.Least), float64(m.Form.Most)
-		schema.Type, schema.Minimum, schema.Maximum = huma.TypeInteger, &least, &most
-	case ownchannels.KindSecret:
-		schema.WriteOnly = true
-	case "":
-		schema.Type, schema.Properties, schema.AdditionalProperties = huma.TypeObject, map[string]*huma.Schema{}, false
-	}
-	return schema
 }
