@@ -197,19 +197,11 @@ func handed(r channel.Result, began time.Time) time.Duration {
 
 // send hands the push to its channel, within half of the lease. A worker that was held up for a quarter of the lease
 // since before the claim does not send: the attempt must end, and be recorded, before it counts as lost and is repeated
-// elsewhere.
+// elsewhere. Nothing that may wait is between these checks and the attempt.
 func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (channel.Result, push.Retry) {
 	entry, err := w.channelOf(c)
 	if err != nil {
 		return channel.Result{Outcome: push.Refused, Error: err.Error()}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
-	}
-	if time.Since(began) > w.cfg.Lease/4 {
-		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
-	}
-	if time.Since(began) > pauseKnown {
-		if err := w.notPaused(ctx, c.Push); err != nil {
-			return channel.Result{Outcome: push.Refused, Error: "not sent: " + err.Error()}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Second, Max: time.Second}
-		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Lease/2)
 	defer cancel()
@@ -219,6 +211,14 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 			return channel.Result{Outcome: push.Refused, Error: "could not render the message: " + err.Error()}, entry.Retry
 		}
 		c.Push.Message = message
+	}
+	if time.Since(began) > w.cfg.Lease/4 {
+		return channel.Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, entry.Retry
+	}
+	if time.Since(began) > pauseKnown {
+		if err := w.notPaused(ctx, c.Push); err != nil {
+			return channel.Result{Outcome: push.Refused, Error: "not sent: " + err.Error()}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Second, Max: time.Second}
+		}
 	}
 	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
 	w.queues.report(ctx, booking.RouteOf(&c.Push), c.Push.Tenant, result)

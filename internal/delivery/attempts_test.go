@@ -127,37 +127,6 @@ func TestWorker_HeldUp(t *testing.T) {
 	}
 }
 
-// TestSend_PausedMeanwhile checks that a worker that was held up for more than a second after its claim reads the pauses again, and
-// sends nothing if sending is paused, or if it cannot read them. The push is tried again, whatever the maximum of attempts is.
-func TestSend_PausedMeanwhile(t *testing.T) {
-	for name, row := range map[string]struct {
-		slow         time.Duration
-		paused       bool
-		unread       error
-		asked, sends int
-	}{
-		"at once":         {time.Second, true, nil, 0, 1},
-		"held up":         {time.Second + 1, false, nil, 1, 1},
-		"and paused":      {time.Second + 1, true, nil, 1, 0},
-		"without answers": {time.Second + 1, false, push.ErrUnavailable, 1, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := claimed()
-				c.Attempt = 1000
-				s, p := &scripted{claims: []booking.Claim{c}, slow: row.slow, paused: row.paused, unread: row.unread}, &provider{}
-				handle(t, setupScripted(t, s, p))
-				if len(p.took) != row.sends || s.asked != row.asked || len(s.finished) != 1 {
-					t.Fatalf("sent %d, asked %d times, finished %+v", len(p.took), s.asked, s.finished)
-				}
-				if f := s.finished[0]; row.sends == 0 && (f.Outcome != push.Refused || f.Resolution.Status != push.Scheduled) {
-					t.Errorf("%+v", f)
-				}
-			})
-		})
-	}
-}
-
 // The channel has half of the lease, however long the claim took.
 func TestWorker_SendTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
