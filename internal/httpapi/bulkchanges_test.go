@@ -104,6 +104,7 @@ func TestBulkChange_Invalid(t *testing.T) {
 		`{"action":"move","all":true,"shift":"1500ms"}`:                           1,
 		`{"action":"move","all":true,"shift":"-9000h"}`:                           1,
 		`{"action":"cancel","all":true,"filter":{"x":1}}`:                         1,
+		`{"action":"cancel","filter":{"reason":"busy"}}`:                          1, // once it was dropped, and all pushes matched
 		`{"action":"move","all":true,"send_at":"2020-01-01T00:00:00Z"}`:           1,
 		`{"action":"x","filter":{"campaign":"y","status":"sent"},"shift":"soon"}`: 4,
 		`{"action":"cancel","filter":{"from":"2030-01-02T00:00:00Z","until":"2030-01-01T00:00:00Z"},"nonsense":true}`: 2,

@@ -38,7 +38,7 @@ func TestBody_NullMembers(t *testing.T) {
 			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
 		"retry-push": `{"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER"}`,
 		"create-bulk-change": `{"action":"move","send_at":"LATER","all":false,"filter":{"recipient":"r","channel":"push","category":"c",
-			"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","from":"SOON","until":"LATER","reason":"gone"}}`,
+			"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","from":"SOON","until":"LATER"}}`,
 		"preview-campaign": `{"recipient":"r","longest":false}`, "change-user": `{"name":"n","role":"viewer","disabled":false}`,
 		"create-pause": `{"scope":"all","name":null,"reason":"r","until":"LATER"}`,
 		"check-quota":  `{"recipient":"r","channel":"push","category":"c","send_at":"SOON","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1}}`,

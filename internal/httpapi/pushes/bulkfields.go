@@ -27,7 +27,7 @@ type bulkForm struct {
 
 // bulkFilter has the filters of the list of pushes that apply to scheduled pushes.
 var bulkFilter = rest.Table[pushFilter]{SchemaName: "NewBulkFilter", Fields: slices.DeleteFunc(slices.Clone(listParams.Fields), func(f rest.Field[pushFilter]) bool {
-	return f.Name == "status" || f.Name == "page_size" || f.Name == "page_token"
+	return f.Name == "status" || f.Name == "reason" || f.Name == "page_size" || f.Name == "page_token"
 })}
 
 var bulkFields = rest.Table[bulkForm]{SchemaName: "NewBulkChange", Check: (*bulkForm).check, Fields: []rest.Field[bulkForm]{
