@@ -75,10 +75,11 @@ func (a PushesAPI) ListBulkChanges(ctx context.Context) iter.Seq2[BulkChange, er
 // CreateBulkChange is POST /v1/bulk-changes: cancel or move all pushes that match a filter.
 //
 // The workers cancel or move the pushes one by one, as single requests would, through the quota: a refused push keeps
-// its time. The filter selects the pushes that are scheduled and match when the request is accepted. A push that is
-// sent before its turn is not changed, and a push that matches only later, because it was booked or moved, is not
-// changed either. Pushes that move to later times are moved from the last to the first, others from the first to the
-// last, so that pushes of one recipient do not block each other.
+// its time. The filter is frozen: it selects the pushes that are scheduled and match when the request is accepted,
+// whatever is sent, booked or moved meanwhile. A cancel cancels them also if they are moved before their turn. A push
+// that is being sent is canceled, too, unless that attempt sends it: there is no other attempt. A move leaves a push as
+// it is that is being sent, or was moved by another request. Pushes that move to later times are moved from the last to
+// the first, others from the first to the last, so that pushes of one recipient do not block each other.
 //
 // A tenant may have five running bulk changes. They can be read for 30 days after their end. With an Idempotency-Key,
 // the request can be repeated safely during that time: the same key and body return the same bulk change. With
@@ -119,7 +120,7 @@ func (a PushesAPI) CancelBulkChange(ctx context.Context, id string) (BulkChange,
 
 // ListBulkChangeRefused is GET /v1/bulk-changes/{id}/refused: list the pushes that a bulk change could not change.
 //
-// Lists the pushes by their send time when the bulk change listed them.
+// Lists the pushes by their send time when the bulk change was accepted.
 //
 // Refusals of its own: [Forbidden].
 func (a PushesAPI) ListBulkChangeRefused(ctx context.Context, id string) iter.Seq2[BulkRefused, error] {

@@ -1189,10 +1189,10 @@ type BulkChange struct {
 	// Listed false: the pushes are still being listed, and found grows.
 	Listed bool `json:"listed"`
 
-	// Pending Pushes that are not yet handled.
+	// Pending Pushes that are not yet handled, such as those that are being sent.
 	Pending int64 `json:"pending"`
 
-	// Refused Pushes that were sent or moved before their turn, or had no place at their new time. The bulk change did not change them.
+	// Refused Pushes that were sent, or of a move: moved, before their turn, or had no place at their new time. The bulk change did not change them.
 	Refused int64 `json:"refused"`
 
 	// RefusedByReason refused by reason: the name of the problem of a single request, or not-scheduled, moved-meanwhile, invalid-time or internal.
@@ -1222,7 +1222,7 @@ type BulkChangesPage struct {
 
 // BulkEstimate defines model for BulkEstimate.
 type BulkEstimate struct {
-	// Found The number of scheduled pushes that match now.
+	// Found The number of scheduled pushes that match now; for a cancel, with those that are being sent.
 	Found int64 `json:"found"`
 
 	// More true: 100,000 pushes were examined, and the rest was not counted.
@@ -1250,7 +1250,7 @@ type BulkRefused struct {
 	// Rules The rules, quiet hours or caps that refused it.
 	Rules []string `json:"rules"`
 
-	// SendAt The send time when the bulk change listed the push.
+	// SendAt The send time of the push when the bulk change was accepted.
 	SendAt time.Time `json:"send_at"`
 }
 
@@ -1259,7 +1259,7 @@ type BulkRefusedPage struct {
 	// NextPageToken The page_token of the next page; empty only at the end of the list.
 	NextPageToken string `json:"next_page_token"`
 
-	// Refused By send time when the bulk change listed them.
+	// Refused By their send time when the bulk change was accepted.
 	Refused []BulkRefused `json:"refused"`
 }
 
@@ -2640,11 +2640,6 @@ type NewBulkFilter struct {
 	//
 	// Examples: 2026-12-01T09:00:00Z
 	From time.Time `json:"from,omitempty,omitzero"`
-
-	// Reason Only pushes with exactly this last_error.
-	//
-	// Examples: the provider answered 404
-	Reason string `json:"reason,omitempty,omitzero"`
 
 	// Recipient Only entries of this recipient.
 	//

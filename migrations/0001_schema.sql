@@ -287,6 +287,7 @@ CREATE TABLE live (
     shard         smallint NOT NULL,
     rank          smallint NOT NULL,                  -- 0 urgent, 2 normal, 4 bulk; 1 more: its tenant has many pushes for the same second
     more_due      bool NOT NULL DEFAULT false,        -- another push of the recipient waits for this attempt to end
+    cancel_asked  bool NOT NULL DEFAULT false,        -- a bulk cancel found an attempt under way: if that does not send it, it is canceled
     put_off_at    timestamptz,                        -- when a rule put it off to next_at; null: no rule did
     push_id       uuid NOT NULL,
     tenant_id     uuid NOT NULL,
@@ -619,6 +620,7 @@ CREATE TABLE bulk_changes (
     actor_id      uuid,                               -- of the user or the API key
     request_hash  bytea,                              -- of the request that made it, if that had an Idempotency-Key
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    created_by    xid8 NOT NULL DEFAULT pg_current_xact_id(), -- the transaction that made it: earlier ones may not know it
     updated_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at      timestamptz,
     status        text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'canceling', 'canceled', 'done')),
@@ -626,6 +628,7 @@ CREATE TABLE bulk_changes (
     -- The work of the workers.
     worker        uuid,                               -- the worker that has it
     lease_until   timestamptz,                        -- after this, another worker may take it
+    resume_at     timestamptz,                        -- all that is left is being sent: look again then
     after_at      timestamptz NOT NULL DEFAULT '-infinity', -- the position, by send time and id, of the last listed push
     after_id      uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     listed        bool NOT NULL DEFAULT false,        -- all pushes are listed
@@ -638,24 +641,29 @@ CREATE TABLE bulk_changes (
 CREATE INDEX bulk_changes_list ON bulk_changes (tenant_id, created_at, id);
 -- Changes with work for a worker.
 CREATE INDEX bulk_changes_open ON bulk_changes (lease_until) WHERE ended_at IS NULL;
+-- A tenant's changes that still list their pushes: for moves.
+CREATE INDEX bulk_changes_listing ON bulk_changes (tenant_id) WHERE ended_at IS NULL AND NOT listed;
 -- Changes to be removed.
 CREATE INDEX bulk_changes_ended ON bulk_changes (ended_at) WHERE ended_at IS NOT NULL;
 -- Of one recipient: for erasures.
 CREATE INDEX bulk_changes_recipient ON bulk_changes (recipient_key) WHERE recipient_key IS NOT NULL;
 
--- The pushes of a bulk change, with the send times that they had when it listed them.
+-- The pushes of a bulk change, with the send times that they had when it was made. Workers list them. A transaction that moves a push
+-- before that adds it, so that the change applies to what matched when it was made.
 CREATE TABLE bulk_change_pushes (
     change_id     uuid NOT NULL,
     push_id       uuid NOT NULL,
     recipient_key bigint NOT NULL,
     send_at       timestamptz NOT NULL,
-    outcome       text NOT NULL DEFAULT '',           -- '': not decided yet; changed; or the reason of its refusal
+    outcome       text NOT NULL DEFAULT '',           -- '': not decided yet; changed; the reason of its refusal; or outside: it did not match, and was moved since
     rules         text[],                             -- the rules that refused it
+    sending_since timestamptz,                        -- when it was found being sent first
+    again_at      timestamptz,                        -- it was being sent: look again then
     PRIMARY KEY (change_id, push_id)
 );
 -- The pushes to decide next, by send time, forwards or backwards.
 CREATE INDEX bulk_change_pushes_undecided ON bulk_change_pushes (change_id, send_at, push_id) WHERE outcome = '';
-CREATE INDEX bulk_change_pushes_refused ON bulk_change_pushes (change_id, send_at, push_id) WHERE outcome NOT IN ('', 'changed');
+CREATE INDEX bulk_change_pushes_refused ON bulk_change_pushes (change_id, send_at, push_id) WHERE outcome NOT IN ('', 'changed', 'outside');
 -- Of one recipient: for erasures.
 CREATE INDEX bulk_change_pushes_key ON bulk_change_pushes (recipient_key);
 

@@ -58,17 +58,18 @@ type ClaimOutcome int
 
 // The outcomes of a claim.
 const (
-	Nothing  ClaimOutcome = iota // no push is due, or an attempt is running: its worker claims again when it ends
-	Claimed                      // the caller must send the push before LeaseUntil
-	Wait                         // a push is due or may be sent in less than MaxWait, or the recipient is locked: claim again then
-	PutOff                       // the push was put off to NextAt because of the recipient's actual sends; others may be due
-	Unwanted                     // the recipient has opted out; the push is canceled; others may be due
-	TooLate                      // the push had expired; it is ended; others may be due
-	Again                        // the push was changed in between, or another claim came first: claim again
-	Parked                       // a pause covers the push, or its campaign is held, and the push is no longer due; others may be
-	Rerouted                     // the push now waits for the tenant's own channel of the same name; others may be due
-	Shelved                      // the tenant's channel is disabled; the push waits until it is enabled; others may be due
-	Orphaned                     // the tenant's channel was deleted; the push is canceled; others may be due
+	Nothing   ClaimOutcome = iota // no push is due, or an attempt is running: its worker claims again when it ends
+	Claimed                       // the caller must send the push before LeaseUntil
+	Wait                          // a push is due or may be sent in less than MaxWait, or the recipient is locked: claim again then
+	PutOff                        // the push was put off to NextAt because of the recipient's actual sends; others may be due
+	Unwanted                      // the recipient has opted out; the push is canceled; others may be due
+	TooLate                       // the push had expired; it is ended; others may be due
+	Again                         // the push was changed in between, or another claim came first: claim again
+	Parked                        // a pause covers the push, or its campaign is held, and the push is no longer due; others may be
+	Rerouted                      // the push now waits for the tenant's own channel of the same name; others may be due
+	Shelved                       // the tenant's channel is disabled; the push waits until it is enabled; others may be due
+	Orphaned                      // the tenant's channel was deleted; the push is canceled; others may be due
+	Withdrawn                     // a bulk cancel met an earlier attempt under way; the push is canceled; others may be due
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -99,6 +100,7 @@ func (c Claim) Attempted() Attempt {
 type ClaimState struct {
 	Locked   bool            // another transaction has the lock; nothing else is known
 	Due      push.Push       // the oldest due push that the order allows; without an ID: none
+	Asked    bool            // a bulk cancel met an attempt of it under way
 	Held     bool            // its campaign is paused or canceled
 	Pause    *pause.Pause    // stops it now; nil: no pause does
 	Own      OwnChannel      // the tenant's own channel of the push's name
@@ -138,6 +140,10 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		return c
 	}
 	c.Push = s.Due
+	if s.Asked {
+		c.Outcome = Withdrawn
+		return c
+	}
 	if c.Outcome = s.route(); c.Outcome != Nothing {
 		return c
 	}

@@ -122,7 +122,7 @@ func (r *runner) change(ctx context.Context, p *bulk.Running, todo []bulkchange.
 	failpoint.Hit(failpoint.BulkChanged)
 	var decided []bulkchange.Push
 	for _, one := range todo {
-		if one.Outcome != "" {
+		if one.Outcome != "" || one.Sending {
 			decided = append(decided, one)
 		}
 	}

@@ -39,7 +39,7 @@ func TestRunner_Cancel(t *testing.T) {
 	}
 }
 
-// TestRunner_Frozen: a bulk change applies to the pushes that match when it is accepted. It does not change a push that
+// TestRunner_Frozen: a bulk cancel applies to the pushes that match when it is accepted. It does not change a push that
 // ends before it is listed, or one that is booked, or moved into the filter, later. This holds in the same week and in
 // another one.
 func TestRunner_Frozen(t *testing.T) {
@@ -174,21 +174,31 @@ func TestRunner_CrashSent(t *testing.T) {
 	}
 }
 
-// TestRunner_MovedMeanwhile: a push that another request moves after it was listed keeps that time.
+// TestRunner_MovedMeanwhile: a push that another request moves keeps that time when a bulk change would move it, and is
+// canceled by one that cancels, before and after it was listed.
 func TestRunner_MovedMeanwhile(t *testing.T) {
 	t.Parallel()
-	for _, p := range []bulkchange.Change{{Action: bulkchange.Move, Shift: time.Hour}, {Action: bulkchange.Cancel}} {
-		b := setup(t)
+	for i := range 4 {
+		b, p, listed := setup(t), bulkchange.Change{Action: bulkchange.Cancel}, i%2 == 0
+		if i < 2 {
+			p = bulkchange.Change{Action: bulkchange.Move, Shift: time.Hour}
+		}
 		id := b.submit(t, "aiko", 0)
 		p = b.create(t, p)
-		b.passes(t, b.runner, 1) // lists
+		if listed {
+			b.passes(t, b.runner, 1)
+		}
 		to := b.at.Add(7 * time.Minute)
 		if _, err := b.pushes.Reschedule(t.Context(), b.tenant, id, schedule.When{SendAt: to}, schedule.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		p = b.run(t, p.ID)
-		if got := b.push(t, id); !got.SendAt.Equal(to) || got.Status != push.Scheduled || p.Refused[bulkchange.MovedMeanwhile] != 1 {
-			t.Errorf("%s at %s; %+v", got.Status, got.SendAt, p)
+		want, refused := push.Canceled, int64(0)
+		if p.Action == bulkchange.Move {
+			want, refused = push.Scheduled, 1
+		}
+		if got := b.push(t, id); !got.SendAt.Equal(to) || got.Status != want || p.Refused[bulkchange.MovedMeanwhile] != refused || p.Found != 1 || p.Left() != 0 {
+			t.Errorf("listed %v: %s at %s; %+v", listed, got.Status, got.SendAt, p)
 		}
 	}
 }

@@ -54,7 +54,7 @@ type Store interface {
 
 // pushes cancels and moves one push.
 type pushes interface {
-	CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error)
+	CancelUnlessSent(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 	Reschedule(ctx context.Context, tenant, id uuid.UUID, to schedule.When, o schedule.Options) (schedule.Result, error)
 }
 
@@ -123,9 +123,18 @@ func move(ctx context.Context, pushes pushes, p *bulkchange.Change, one bulkchan
 	return because(one, err)
 }
 
-// cancel cancels a push of a bulk change, or finds it canceled, or sets the reason of the refusal.
+// longestSending bounds the time for which a bulk change returns to a push that is being sent: the longest lease of an attempt.
+const longestSending = time.Hour
+
+// cancel cancels a push of a bulk change, or finds it canceled, or sets the reason of the refusal. A push that is being sent
+// stays undecided: the change returns to it. No other attempt of it begins.
 func cancel(ctx context.Context, pushes pushes, p *bulkchange.Change, one bulkchange.Push) (bulkchange.Push, error) {
-	if _, err := pushes.CancelAt(ctx, p.Tenant, one.ID, one.SendAt); err != nil {
+	got, err := pushes.CancelUnlessSent(ctx, p.Tenant, one.ID)
+	if errors.Is(err, push.ErrNotCancelable) && got.Status == push.Sending && (one.SendingSince.IsZero() || time.Since(one.SendingSince) < longestSending) {
+		one.Sending = true
+		return one, nil
+	}
+	if err != nil {
 		return because(one, err)
 	}
 	one.Outcome = bulkchange.Changed

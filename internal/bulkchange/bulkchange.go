@@ -73,9 +73,11 @@ func (b *Change) Left() int64 {
 type Push struct {
 	ID           uuid.UUID
 	RecipientKey int64
-	SendAt       time.Time // when the change found it
+	SendAt       time.Time // when the change was made
 	Outcome      string    // "": undecided; [Changed]; or the reason of the refusal
 	Rules        []string  // the rules that refused it
+	SendingSince time.Time // when a cancel found it being sent first; zero: it has not
+	Sending      bool      // an attempt is under way: look again soon
 }
 
 // Changed is the outcome of a changed push. The other constants are reasons of refusal that only bulk changes have;

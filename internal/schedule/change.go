@@ -18,13 +18,19 @@ import (
 // Cancel ends a push that still waits and frees its place. After it returns without an error, nothing is delivered any
 // more. A push that cannot be canceled comes with [push.ErrNotCancelable].
 func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
-	return s.CancelAt(ctx, tenant, id, time.Time{})
+	p, err := s.store.Cancel(ctx, tenant, id)
+	return s.canceled(tenant, p, err)
 }
 
-// CancelAt cancels a push that must still have the send time was; the zero time accepts any. A push that was moved
-// comes with [push.ErrMoved].
-func (s *Service) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error) {
-	p, err := s.store.CancelAt(ctx, tenant, id, was)
+// CancelUnlessSent cancels a push as [Service.Cancel] does. A push that is being sent comes with [push.ErrNotCancelable],
+// and is not tried again: if the attempt under way does not send it, it is canceled.
+func (s *Service) CancelUnlessSent(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
+	p, err := s.store.CancelUnlessSent(ctx, tenant, id)
+	return s.canceled(tenant, p, err)
+}
+
+// canceled frees the place of a canceled push in the cache.
+func (s *Service) canceled(tenant uuid.UUID, p push.Push, err error) (push.Push, error) {
 	if err != nil {
 		return p, fmt.Errorf("cancel: %w", err)
 	}

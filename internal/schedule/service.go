@@ -108,7 +108,8 @@ type pushStore interface {
 type booker interface {
 	Book(ctx context.Context, o booking.Order) ([]booking.Decision, error)
 	Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error)
-	CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error)
+	Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	CancelUnlessSent(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
 }
 
 // pushReader reads a tenant's pushes.

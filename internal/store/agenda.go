@@ -35,7 +35,8 @@ const agendaSQL = pg.ChannelsSQL + `, ` + webhooks.OpenWebhooksSQL + `, lanes (f
 	SELECT name FROM (VALUES
 		('` + string(RunCampaigns) + `', EXISTS (SELECT FROM campaigns WHERE status IN ` + campaigns.OpenCampaigns + ` AND lease_until IS NULL)
 			OR EXISTS (SELECT FROM campaigns WHERE status IN ` + campaigns.OpenCampaigns + ` AND lease_until < statement_timestamp())),
-		('` + string(RunBulkChanges) + `', EXISTS (SELECT FROM bulk_changes WHERE ended_at IS NULL AND (lease_until < statement_timestamp()) IS NOT FALSE)),
+		('` + string(RunBulkChanges) + `', EXISTS (SELECT FROM bulk_changes WHERE ended_at IS NULL AND (lease_until < statement_timestamp()) IS NOT FALSE
+			AND (resume_at <= statement_timestamp()) IS NOT FALSE)),
 		('` + string(RunOperations) + `', EXISTS (SELECT FROM policy_operations WHERE status = 'running' AND (lease_until < statement_timestamp()) IS NOT FALSE)),
 		('` + string(RunSchedules) + `', EXISTS (SELECT FROM schedules WHERE next_at <= statement_timestamp() + interval '1 second')
 			OR EXISTS (SELECT FROM schedule_runs WHERE outcome IS NULL)),

@@ -27,9 +27,9 @@ type bulkChangeView struct {
 	Listed    bool              `json:"listed" doc:"false: the pushes are still being listed, and found grows."`
 	Found     int64             `json:"found" doc:"The matching pushes: changed, refused, pending and gave_up together."`
 	Changed   int64             `json:"changed" doc:"Pushes that were canceled or moved."`
-	Refused   int64             `json:"refused" doc:"Pushes that were sent or moved before their turn, or had no place at their new time. The bulk change did not change them."`
+	Refused   int64             `json:"refused" doc:"Pushes that were sent, or of a move: moved, before their turn, or had no place at their new time. The bulk change did not change them."`
 	Reasons   map[string]int64  `json:"refused_by_reason" doc:"refused by reason: the name of the problem of a single request, or not-scheduled, moved-meanwhile, invalid-time or internal."`
-	Pending   int64             `json:"pending" doc:"Pushes that are not yet handled."`
+	Pending   int64             `json:"pending" doc:"Pushes that are not yet handled, such as those that are being sent."`
 	GaveUp    int64             `json:"gave_up" doc:"Pushes that were not handled before the bulk change was canceled, or that belong to an erased recipient."`
 	CreatedAt string            `json:"created_at" format:"date-time"`
 	UpdatedAt string            `json:"updated_at" format:"date-time"`
@@ -52,7 +52,7 @@ type bulkChangesView struct {
 
 // bulkEstimateView is the estimated effect of a bulk change.
 type bulkEstimateView struct {
-	Found  int             `json:"found" doc:"The number of scheduled pushes that match now."`
+	Found  int             `json:"found" doc:"The number of scheduled pushes that match now; for a cancel, with those that are being sent."`
 	More   bool            `json:"more" doc:"true: 100,000 pushes were examined, and the rest was not counted."`
 	Sample *bulkSampleView `json:"sample" doc:"For a move, the first pushes, each checked alone; null for a cancel."`
 }

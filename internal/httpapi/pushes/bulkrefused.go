@@ -15,13 +15,13 @@ import (
 // bulkRefusedView is a push that a bulk change could not change.
 type bulkRefusedView struct {
 	Push   string   `json:"push" format:"uuid"`
-	SendAt string   `json:"send_at" format:"date-time" doc:"The send time when the bulk change listed the push."`
+	SendAt string   `json:"send_at" format:"date-time" doc:"The send time of the push when the bulk change was accepted."`
 	Reason string   `json:"reason"`
 	Rules  []string `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
 }
 
 type bulkRefusedPageView struct {
-	Refused       []bulkRefusedView `json:"refused" doc:"By send time when the bulk change listed them."`
+	Refused       []bulkRefusedView `json:"refused" doc:"By their send time when the bulk change was accepted."`
 	NextPageToken string            `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
@@ -55,8 +55,9 @@ func (h *bulkChanges) routes(s *rest.Spec) []rest.Operation {
 		ID: "create-bulk-change", Method: http.MethodPost, Path: BulkPath, Tag: TagPushes, Scope: push.ScopeWrite, Serve: h.createBulk,
 		Summary: "Cancel or move all pushes that match a filter",
 		Description: "The workers cancel or move the pushes one by one, as single requests would, through the quota: a refused push keeps its time. " +
-			"The filter selects the pushes that are scheduled and match when the request is accepted. A push that is sent before its turn is not changed, " +
-			"and a push that matches only later, because it was booked or moved, is not changed either. " +
+			"The filter is frozen: it selects the pushes that are scheduled and match when the request is accepted, whatever is sent, booked or moved meanwhile. " +
+			"A cancel cancels them also if they are moved before their turn. A push that is being sent is canceled, too, unless that attempt sends it: there is no other attempt. " +
+			"A move leaves a push as it is that is being sent, or was moved by another request. " +
 			"Pushes that move to later times are moved from the last to the first, others from the first to the last, so that pushes of one recipient do not block each other.\n\n" +
 			"A tenant may have five running bulk changes. They can be read for 30 days after their end. With an Idempotency-Key, the request can be repeated safely during that time: the same key and body return the same bulk change. " +
 			"With validate_only, nothing is changed or stored: the answer is a 200 with the number of matching pushes and, for a move, the number of the first 50 that would be accepted, each checked alone.",
@@ -80,7 +81,7 @@ func (h *bulkChanges) routes(s *rest.Spec) []rest.Operation {
 		Status: http.StatusOK, Answer: "The bulk change.", Example: exampleBulk(bulkchange.Running), Problems: []rest.Kind{rest.NotFound},
 	}, {
 		ID: "list-bulk-change-refused", Method: http.MethodGet, Path: BulkPath + "/{id}/refused", Tag: TagPushes, Scope: push.ScopeRead, Serve: h.listBulkRefused,
-		Summary: "List the pushes that a bulk change could not change", Description: "Lists the pushes by their send time when the bulk change listed them.",
+		Summary: "List the pushes that a bulk change could not change", Description: "Lists the pushes by their send time when the bulk change was accepted.",
 		Query:  &bulkRefusedParams,
 		Status: http.StatusOK, Answer: "A page of pushes.", Example: bulkRefusedPageView{Refused: []bulkRefusedView{bulkRefusedViewOf(refused)}}, Problems: []rest.Kind{rest.NotFound},
 	}, {

@@ -65,7 +65,7 @@ const heldCampaigns = `('pausing', 'paused', 'canceling', 'canceled')`
 
 // claimLiveSQL reads attempts under way, then due pushes, the most urgent first. It looks up the campaign only of pushes that have one.
 const claimLiveSQL = `
-	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.own_channel IS NOT NULL, l.allowed,
+	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.own_channel IS NOT NULL, l.allowed, l.cancel_asked,
 		l.campaign_id IS NOT NULL AND EXISTS (SELECT FROM campaigns c WHERE c.id = l.campaign_id AND c.status IN ` + heldCampaigns + `)
 	FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
 	CROSS JOIN LATERAL (
@@ -98,6 +98,7 @@ type liveFound struct {
 	next    time.Time
 	own     bool // its channel is the tenant's own
 	allowed bool
+	asked   bool // a bulk cancel met an attempt of it under way
 	held    bool // its campaign is in one of heldCampaigns
 	push    push.Push
 }
@@ -196,7 +197,7 @@ func (s *Store) recently(reach time.Duration) (since, until time.Time) {
 }
 
 func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
-	err = row.Scan(&l.key, &l.tenant, &l.id, &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.own, &l.allowed, &l.held)
+	err = row.Scan(&l.key, &l.tenant, &l.id, &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.own, &l.allowed, &l.asked, &l.held)
 	return l, err
 }
 
@@ -247,7 +248,7 @@ func (s *claimState) add(l liveFound) {
 	case l.token != uuid.Nil:
 		d.InFlight = append(d.InFlight, booking.InFlight{Push: l.push, Token: l.token, LeaseUntil: l.next})
 	case l.allowed && d.Due.ID == uuid.Nil:
-		d.Due, d.Held = l.push, l.held
+		d.Due, d.Asked, d.Held = l.push, l.asked, l.held
 	default:
 		d.More = true
 		if !l.allowed {

@@ -69,6 +69,8 @@ var (
 	putOffSQL  = pushes.WithEvents(putOff, `put_off`, pushes.DeferredEvent)
 	tooLateSQL = OverSQL(push.Expired, `'it expired before it could be sent'`)
 
+	askedSQL = OverSQL(push.Canceled, `'it was canceled while it was being sent'`)
+
 	// UnwantedSQL cancels waiting pushes of recipients that have opted out, unless they have changed since they were read.
 	UnwantedSQL = OverSQL(push.Canceled, `'`+booking.OptedOutReason+`'`)
 )
@@ -131,6 +133,7 @@ type claimWrite struct {
 	putOff  pushes.LiveRows
 	late    pushes.LiveRows
 	refused pushes.LiveRows // the recipient has opted out
+	asked   pushes.LiveRows // see booking.Withdrawn
 	parked  pushes.LiveRows
 	held    []uuid.UUID // the campaigns of parked
 	paused  pushes.LiveRows
@@ -168,6 +171,8 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 		w.late.Add(row)
 	case booking.Unwanted:
 		w.refused.Add(row)
+	case booking.Withdrawn:
+		w.asked.Add(row)
 	case booking.Parked:
 		if c.Pause != uuid.Nil {
 			w.paused.Add(row)
@@ -229,6 +234,7 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	over := func(r *pushes.LiveRows) []any { return []any{r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...)} }
 	w.inTables(b, &w.late, tooLateSQL, over)
 	w.inTables(b, &w.refused, UnwantedSQL, over)
+	w.inTables(b, &w.asked, askedSQL, over)
 	w.inTables(b, &w.orphaned, orphanedSQL, over)
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)

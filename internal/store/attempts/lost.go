@@ -16,7 +16,7 @@ import (
 
 // lostSQL reads the attempts with expired leases, channel by channel.
 const lostSQL = pg.ChannelsSQL + `
-	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.own_channel IS NOT NULL, true, false
+	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.own_channel IS NOT NULL, true, false, false
 	FROM channels c CROSS JOIN LATERAL (
 		SELECT * FROM live
 		WHERE {shard} channel = c.name AND phase = ` + pg.UnderWay + ` AND next_at < statement_timestamp() AND (recipient_key & 255) = ANY ($2::bigint[])

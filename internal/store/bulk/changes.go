@@ -147,8 +147,8 @@ func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after pus
 			return err
 		}
 		rows, _ = c.Query(ctx, `
-			SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes
-			WHERE change_id = $1 AND outcome NOT IN ('', 'changed') AND (send_at, push_id) > ($2, $3) ORDER BY send_at, push_id LIMIT $4`,
+			SELECT push_id, recipient_key, send_at, outcome, rules, coalesce(sending_since, `+pg.NoTime+`), false FROM bulk_change_pushes
+			WHERE change_id = $1 AND outcome NOT IN ('', 'changed', 'outside') AND (send_at, push_id) > ($2, $3) ORDER BY send_at, push_id LIMIT $4`,
 			id, after.SendAt, after.ID, limit+1)
 		all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[bulkchange.Push])
 		page = bulkchange.RefusedPage{Pushes: all}
@@ -170,7 +170,7 @@ func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p b
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil || p.Status != bulkchange.Running {
 				return err
 			}
-			rows, _ = tx.Query(ctx, `UPDATE bulk_changes p SET status = 'canceling', updated_at = clock_timestamp() WHERE id = $1 RETURNING `+bulkColumns, id)
+			rows, _ = tx.Query(ctx, `UPDATE bulk_changes p SET status = 'canceling', resume_at = NULL, updated_at = clock_timestamp() WHERE id = $1 RETURNING `+bulkColumns, id)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
 				return err
 			}

@@ -36,7 +36,7 @@ const scannedPerStep = 1000
 func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*Running, error) {
 	return pg.Leased[Running]{
 		Table:   "bulk_changes",
-		Open:    `ended_at IS NULL`,
+		Open:    `ended_at IS NULL AND (resume_at <= clock_timestamp()) IS NOT FALSE`,
 		Columns: bulkColumns + `, t.pending_cap, t.recipients_cap`,
 		Scan: func(row pgx.CollectableRow) (r Running, err error) {
 			r.Change, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
@@ -57,9 +57,13 @@ func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx contex
 	return pg.LeasedStep(ctx, s.db, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, id)
 }
 
-// ListBulk lists the next pushes of a bulk change: waiting pushes that match its filter. Pushes that were booked or
-// moved after the change was created stay untouched.
+// ListBulk lists the next pushes of a bulk change: those that matched its filter when it was made. A push that was moved
+// since is there already, if it is to be changed, or marked as outside: the transactions that move pushes add them. Pushes
+// that were booked since stay untouched.
 func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
+	if err := s.awaitEarlier(ctx, id); err != nil {
+		return err
+	}
 	return s.bulkStep(ctx, id, func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change, after push.Position) error {
 		if p.Listed || p.Status != bulkchange.Running {
 			return nil
@@ -81,14 +85,41 @@ func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		set, args := `listed = true`, []any{id, tag.RowsAffected()}
-		if next != nil {
-			set, args = `after_at = $3, after_id = $4`, append(args, next.SendAt, next.ID)
+		if next == nil {
+			_, err = tx.Exec(ctx, listedSQL, id)
+		} else {
+			_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), found = found + $2, after_at = $3, after_id = $4 WHERE id = $1`,
+				id, tag.RowsAffected(), next.SendAt, next.ID)
 		}
-		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), found = found + $2, `+set+` WHERE id = $1`, args...)
 		failpoint.Hit(failpoint.BulkListed)
 		return err
 	})
+}
+
+// listedSQL ends the listing of a bulk change. It counts all pushes, because moves have added some.
+const listedSQL = `
+	WITH outside AS (DELETE FROM bulk_change_pushes WHERE change_id = $1 AND outcome = 'outside')
+	UPDATE bulk_changes SET updated_at = clock_timestamp(), listed = true,
+		found = (SELECT count(*) FROM bulk_change_pushes WHERE change_id = $1 AND outcome <> 'outside') WHERE id = $1`
+
+// earlierPoll is how often awaitEarlier looks.
+const earlierPoll = 10 * time.Millisecond
+
+// awaitEarlier waits until the transactions that began before a bulk change was made have ended: they move pushes without
+// knowing the change. It gives up after as long as a transaction may take.
+func (s *Store) awaitEarlier(ctx context.Context, id uuid.UUID) error {
+	for {
+		all, err := pg.Collect(ctx, s.db, pgx.RowTo[bool], `
+			SELECT created_by < pg_snapshot_xmin(pg_current_snapshot()) OR created_at < clock_timestamp() - $2::interval FROM bulk_changes WHERE id = $1`, id, s.db.Cfg.Timeout)
+		if err != nil || len(all) == 0 || all[0] {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(earlierPoll):
+		}
+	}
 }
 
 // bulkPage reads the pushes that a bulk change applies to, after a position. next is the position to continue from;
@@ -96,6 +127,9 @@ func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *bulkchange.Change, after push.Position) (found []bulkchange.Push, next *push.Position, err error) {
 	f, until := p.Filter, p.Filter.Until
 	f.Status = push.Scheduled
+	if p.Action == bulkchange.Cancel { // what is being sent may have to be sent again
+		f.Status = pushes.NotEnded
+	}
 	if f.From.After(after.SendAt) {
 		after = push.Position{SendAt: f.From}
 	}
@@ -109,7 +143,7 @@ func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *bulkchange.Change,
 		q := pushes.ListQuery(f, p.Tenant, after, scannedPerStep, scannedPerStep, tables)
 		q.Args = append(q.Args, p.CreatedAt)
 		rows, _ := c.Query(ctx, pg.In(`
-			SELECT s.id, s.send_at, coalesce(s.fits AND greatest(p.created_at, p.moved_at) <= `+fmt.Sprintf("$%d", len(q.Args))+`, false), coalesce(p.recipient_key, 0)
+			SELECT s.id, s.send_at, coalesce(s.fits AND p.created_at <= `+fmt.Sprintf("$%d", len(q.Args))+`, false), coalesce(p.recipient_key, 0)
 			FROM (`+q.Scanned+`) s LEFT JOIN {pushes} p ON p.id = s.id AND p.send_at = s.send_at ORDER BY s.send_at, s.id`, "{pushes}", tables...), q.Args...)
 		var (
 			one  bulkchange.Push
@@ -156,21 +190,32 @@ func (s *Store) CountBulk(ctx context.Context, p bulkchange.Change, limit, sampl
 	return n, more, some, err
 }
 
-// UndecidedBulk returns up to limit pushes that a bulk change has to change next, in their order.
+// UndecidedBulk returns up to limit pushes that a bulk change has to change next, in their order. It leaves out those that
+// were being sent a moment ago.
 func (s *Store) UndecidedBulk(ctx context.Context, p *bulkchange.Change, limit int) ([]bulkchange.Push, error) {
 	order := `send_at, push_id`
 	if p.Backwards() {
 		order = `send_at DESC, push_id DESC`
 	}
-	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[bulkchange.Push], `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
+	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[bulkchange.Push], `SELECT push_id, recipient_key, send_at, outcome, rules, coalesce(sending_since, `+pg.NoTime+`), false
+		FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' AND (again_at <= statement_timestamp()) IS NOT FALSE ORDER BY `+order+` LIMIT $2`,
 		p.ID, limit)
 }
 
-// RecordBulk records the outcomes of pushes of a bulk change. Outcomes that were recorded before stay.
+// sendingPause is the time after which a push that was being sent is looked at again.
+const sendingPause = 250 * time.Millisecond
+
+// RecordBulk records the outcomes of pushes of a bulk change, and which of them are being sent. Outcomes that were recorded
+// before stay.
 func (s *Store) RecordBulk(ctx context.Context, id uuid.UUID, decided []bulkchange.Push) error {
 	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change, _ push.Position) error {
 		b := &pgx.Batch{}
 		for _, one := range decided {
+			if one.Sending {
+				b.Queue(`UPDATE bulk_change_pushes SET sending_since = coalesce(sending_since, clock_timestamp()), again_at = clock_timestamp() + $3::interval
+					WHERE change_id = $1 AND push_id = $2 AND outcome = ''`, id, one.ID, sendingPause)
+				continue
+			}
 			b.Queue(`UPDATE bulk_change_pushes SET outcome = $3, rules = $4 WHERE change_id = $1 AND push_id = $2 AND outcome = ''`, id, one.ID, one.Outcome, one.Rules).
 				Exec(func(tag pgconn.CommandTag) error {
 					switch {
@@ -197,7 +242,7 @@ func (s *Store) RecordBulk(ctx context.Context, id uuid.UUID, decided []bulkchan
 }
 
 // EndBulk ends a bulk change if it was canceled, or if all of its pushes are listed and decided. It reports whether
-// the change has ended.
+// the change has ended. If all pushes that are left are being sent, workers take the change again in a moment.
 func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error) {
 	ended = true
 	err = s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *bulkchange.Change, _ push.Position) error {
@@ -206,6 +251,9 @@ func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err erro
 			status = bulkchange.Canceled
 		} else {
 			err := tx.QueryRow(ctx, `SELECT $2 AND NOT EXISTS (SELECT FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '')`, id, p.Listed).Scan(&ended)
+			if err == nil && !ended && p.Listed {
+				_, err = tx.Exec(ctx, `UPDATE bulk_changes SET worker = NULL, lease_until = NULL, resume_at = (SELECT min(coalesce(again_at, '-infinity')) FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '') WHERE id = $1`, id)
+			}
 			if err != nil || !ended {
 				return err
 			}

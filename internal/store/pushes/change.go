@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -29,28 +28,40 @@ var cancelSQL = Ending{
 	)`,
 }.SQL()
 
+// askCancelSQL marks a push that is being sent: see live.cancel_asked.
+const askCancelSQL = `UPDATE live SET cancel_asked = true
+	WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NOT NULL`
+
 // cancelTries bounds how often a cancel is run. Each concurrent move or ending attempt can cost one run.
 const cancelTries = 20
 
 // Cancel cancels a waiting push and returns it. An already canceled push is returned without an error, any other with
 // [push.ErrNotCancelable]. If there is no such push, the error is [push.ErrNotFound].
 func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
-	return s.CancelAt(ctx, tenant, id, time.Time{})
+	return s.cancel(ctx, tenant, id, false)
 }
 
-// CancelAt cancels a push as [Store.Cancel] does, if its send time is still was; a zero was accepts any. A push that
-// waits for another time is returned with [push.ErrMoved].
-func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (p push.Push, err error) {
+// CancelUnlessSent cancels a push as [Store.Cancel] does. It marks a push that is being sent, so that the next claim cancels
+// it: no further attempt begins.
+func (s *Store) CancelUnlessSent(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
+	return s.cancel(ctx, tenant, id, true)
+}
+
+func (s *Store) cancel(ctx context.Context, tenant, id uuid.UUID, mark bool) (p push.Push, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		pushes := s.db.Layouts.Pushes()
 		for range cancelTries {
-			if p, err = s.readPush(ctx, c, tenant, id); err != nil || p.Status != push.Scheduled {
+			if p, err = s.readPush(ctx, c, tenant, id); err != nil || p.Status != push.Scheduled && !(mark && p.Status == push.Sending) {
 				return err
 			}
-			if !was.IsZero() && !p.SendAt.Equal(was) {
-				return push.ErrMoved
-			}
 			sql, key := pg.In(cancelSQL, "{pushes}", pushes.At(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
+			if p.Status == push.Sending {
+				tag, err := c.Exec(ctx, askCancelSQL, id, key, p.SendAt, pg.ShardsOf(key))
+				if err != nil || tag.RowsAffected() > 0 {
+					return err
+				}
+				continue // the attempt has ended
+			}
 			d := auditlogs.Difference{}
 			d.Show("status", push.Scheduled, push.Canceled)
 			args := append([]any{id, key, p.SendAt, pg.ShardsOf(key)}, append(auditlogs.ActorArgs(push.ActorOf(ctx), tenant), string(auditlog.PushCancel), d.Text())...)
@@ -151,7 +162,18 @@ func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant
 	}
 	b.Queue(sql, g.Push.ID, g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, pg.ShardsOf(key), g.Push.Level.Index())
 	queueMoved(b, &g.Push, old, g.Push.SendAt)
+	b.Queue(rememberSQL, g.Push.ID, key, old, before.Tenant, before.Channel, before.Category, uuidOrNull(&before.Campaign), before.CreatedAt)
 }
+
+// rememberSQL adds a push that is about to move to the bulk changes that still list their pushes, with the send time that it had when
+// they were made. A later move finds it there. The locks make the end of a listing wait for this transaction.
+const rememberSQL = `
+	INSERT INTO bulk_change_pushes (change_id, push_id, recipient_key, send_at, outcome)
+	SELECT c.id, $1, $2, $3, CASE WHEN coalesce($3 >= c.from_at, true) AND coalesce($3 < c.until_at, true) THEN '' ELSE 'outside' END
+	FROM (SELECT * FROM bulk_changes WHERE tenant_id = $4 AND ended_at IS NULL AND NOT listed FOR SHARE) c
+	WHERE c.created_at >= $8 AND (c.recipient_key IS NULL OR c.recipient_key = $2) AND c.channel IN ('', $5) AND c.category IN ('', $6)
+		AND (c.campaign_id IS NULL OR c.campaign_id = $7)
+	ON CONFLICT DO NOTHING`
 
 // CommitMoves commits the moves that were queued for the granted pushes, with their near-limit events.
 func CommitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []booking.Grant) error {

@@ -112,6 +112,9 @@ var (
 	}
 )
 
+// NotEnded stands in a filter for the pushes that are scheduled or being sent.
+const NotEnded push.Status = "not ended"
+
 // FreedSQL is a condition for freed pushes p, whose bookings no longer count. It is written as in the index pushes_freed.
 const FreedSQL = `p.freed::int = 1`
 
@@ -137,7 +140,9 @@ func conditions(f push.Filter, open bool, shard string, tables []string, arg fun
 		fits = append(fits, `p.last_error = `+arg(f.Reason))
 	}
 	switch {
-	case f.Status == "":
+	case f.Status == "", open && f.Status == NotEnded:
+	case f.Status == NotEnded:
+		fits = append(fits, `p.status = `+arg(string(push.Scheduled)))
 	case open && f.Status == push.Sending:
 		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, pushOfRow("p", tables, "")))
 	case open:
@@ -172,7 +177,7 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		itsShard = shard
 	}
 	q.Join = joinAttempt(shard) + joinPause
-	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending)
+	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending || f.Status == NotEnded)
 	from, until := f.From, f.Until
 	if begin, end, some := pg.WeeksOfPushes.Span(tables); open && some { // live is one table for all weeks
 		if begin.After(from) {
