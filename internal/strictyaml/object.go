@@ -99,8 +99,8 @@ func textIn(object *ast.MappingNode, name string) string {
 
 // masked reports whether the value is the form that answers show instead of a secret.
 func (p Node) masked() bool {
-	if _, object := p.node.(*ast.MappingNode); object {
-		return true
+	if object, is := p.node.(*ast.MappingNode); is {
+		return slices.ContainsFunc(object.Values, func(v *ast.MappingValueNode) bool { return v.Key.GetToken().Value == "set" })
 	}
 	text, ok := textOf(p.node)
 	return ok && text != "" && (text == redacted || strings.Trim(text, "*•") == "")
