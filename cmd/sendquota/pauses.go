@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/duration"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
@@ -122,8 +122,10 @@ func (c pauseSending) Run() error {
 		if p.Until, err = c.until(time.Now()); err != nil {
 			return err
 		}
-		if p.Scope == pause.Channel && !slices.ContainsFunc(cfg.Channels, func(one config.Channel) bool { return one.Name == p.Name }) {
-			fmt.Fprintf(os.Stderr, "warning: the settings have no channel %q\n", p.Name)
+		if p.Scope == pause.Channel {
+			if err := checkChannel(ctx, cfg, st, p); err != nil {
+				return err
+			}
 		}
 		made, found, err := st.CreatePause(ctx, p)
 		if err != nil {
@@ -135,6 +137,30 @@ func (c pauseSending) Run() error {
 		}
 		return c.print(pauseViewOf(made), text, scopeText(made), of, untilText(made))
 	})
+}
+
+// checkChannel returns an error unless the settings, or the tenant of a pause, have its channel. A pause of a channel that does
+// not exist would stop nothing.
+func checkChannel(ctx context.Context, cfg config.Config, st *store.Store, p pause.Pause) error {
+	var names []string
+	for _, one := range cfg.Channels {
+		names = append(names, one.Name)
+	}
+	if p.Tenant != uuid.Nil {
+		own, err := st.OwnChannels(ctx, p.Tenant)
+		if err != nil {
+			return err
+		}
+		for _, one := range own.Channels {
+			if !slices.Contains(names, one.Name) {
+				names = append(names, one.Name)
+			}
+		}
+	}
+	if wrong := invalid.UnknownName("channel", p.Name, names); wrong != "" {
+		return fmt.Errorf("--channel %s: %s", brief(p.Name), wrong)
+	}
+	return nil
 }
 
 // pauseView has null for a missing name, end and tenant.

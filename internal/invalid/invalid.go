@@ -112,3 +112,25 @@ func Distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// UnknownName returns an error with the known names, and with the nearest of them if one is similar, unless a name of a
+// kind of thing is known; else "".
+func UnknownName(kind, name string, known []string) string {
+	nearest, least := "", len(name)
+	for _, one := range known {
+		if one == name {
+			return ""
+		}
+		if d := Distance(name, one); d < least && d <= max(1, len(one)/3) {
+			nearest, least = one, d
+		}
+	}
+	all := "the " + kind + "s are: " + strings.Join(known, ", ")
+	if len(known) == 0 {
+		all = "there are no " + kind + "s"
+	}
+	if nearest == "" {
+		return "unknown " + kind + "; " + all
+	}
+	return "unknown " + kind + "; the nearest name is " + nearest + ". T" + all[1:]
+}

@@ -2,7 +2,6 @@ package pauses
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,7 +75,7 @@ func (h *pauses) readPause(c *rest.Call) (f pauseForm, err error) {
 func (h *pauses) checkName(c *rest.Call, f *pauseForm, found *rest.FieldErrors) error {
 	switch f.Scope {
 	case pause.Channel:
-		if wrong := unknownChannel(f.Name, h.channels(c.Caller.Tenant)); wrong != "" {
+		if wrong := invalid.UnknownName("channel", f.Name, h.channels(c.Caller.Tenant)); wrong != "" {
 			found.Add("name", wrong, f.Name)
 		}
 	case pause.Campaign:
@@ -88,22 +87,4 @@ func (h *pauses) checkName(c *rest.Call, f *pauseForm, found *rest.FieldErrors) 
 		return err
 	}
 	return nil
-}
-
-// unknownChannel returns an error with the nearest name unless a channel exists, or "".
-func unknownChannel(name string, channels []string) string {
-	nearest, least := "", len(name)
-	for _, known := range channels {
-		if known == name {
-			return ""
-		}
-		if d := invalid.Distance(name, known); d < least && d <= max(1, len(known)/3) {
-			nearest, least = known, d
-		}
-	}
-	wrong := "unknown channel; the channels are: " + strings.Join(channels, ", ")
-	if nearest != "" {
-		wrong = "unknown channel; the nearest name is " + nearest + ". The channels are: " + strings.Join(channels, ", ")
-	}
-	return wrong
 }
