@@ -21,11 +21,11 @@ const eventSQL = `
 	FROM webhooks w WHERE ($1 = '00000000-0000-0000-0000-000000000000'::uuid OR w.tenant_id = $1)
 		AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND $2 = ANY (w.events)`
 
-// event is the data of a webhook event about a pause.
+// event is the data of a webhook event about a pause: the pause as the API shows it, and more.
 type event struct {
 	ID        string      `json:"id"`
 	Scope     pause.Scope `json:"scope"`
-	Name      string      `json:"name"`
+	Name      *string     `json:"name"`
 	Reason    string      `json:"reason"`
 	Until     *string     `json:"until"`
 	Operator  bool        `json:"operator"`
@@ -36,17 +36,18 @@ type event struct {
 // queueEvent adds a statement to a batch that writes a webhook event about a pause.
 func queueEvent(b *pgx.Batch, p *pause.Pause, kind webhook.Event, endedBy string) {
 	e := event{
-		ID: p.ID.String(), Scope: p.Scope, Name: p.Name, Reason: p.Reason, Operator: p.Tenant == uuid.Nil,
-		CreatedAt: p.CreatedAt.UTC().Format(millis), EndedBy: endedBy,
+		ID: p.ID.String(), Scope: p.Scope, Reason: p.Reason, Operator: p.Tenant == uuid.Nil,
+		CreatedAt: p.CreatedAt.UTC().Format(time.RFC3339Nano), EndedBy: endedBy,
+	}
+	if p.Name != "" {
+		e.Name = &p.Name
 	}
 	if !p.Until.IsZero() {
-		e.Until = new(p.Until.UTC().Format(millis))
+		e.Until = new(p.Until.UTC().Format(time.RFC3339Nano))
 	}
 	data, _ := json.Marshal(e)
 	b.Queue(eventSQL, p.Tenant, string(kind), data)
 }
-
-const millis = "2006-01-02T15:04:05.999Z07:00"
 
 // recordAllSQL writes an entry into the audit log of each tenant.
 const recordAllSQL = `
