@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -78,6 +79,16 @@ func (c *Channel) settings(t *strictyaml.Table) {
 	t.Switch("type", "webhook, sms, email, fcm, apns or log", &c.Type, c.cases())
 	c.common(t)
 	t.Strings("offered_to", optional, "the names of the tenants that may use it; without it, all", &c.OfferedTo)
+	t.Check(func(p strictyaml.Node) {
+		for i, tenant := range c.OfferedTo {
+			switch {
+			case tenant == "":
+				p.Child("offered_to").Item(i).BadValue("must be the name of a tenant")
+			case slices.Index(c.OfferedTo, tenant) < i:
+				p.Child("offered_to").Item(i).BadValue("is listed twice")
+			}
+		}
+	})
 }
 
 // cases lists the settings of each type.

@@ -29,16 +29,8 @@ type ChannelChecks struct {
 
 func (t *TenantChannels) settings(table *strictyaml.Table) {
 	table.Int("max", "20", "maximum number of channels of a tenant, 0 to 1000; 0: tenants make none", &t.Max, 0, 1000)
-	table.Strings("types", "[webhook, sms, email, fcm, apns]", "the types that they may have", &t.Types)
+	table.SomeOf("types", "[webhook, sms, email, fcm, apns]", "the types that they may have", &t.Types, Webhook, SMS, Email, FCM, APNs, Log)
 	table.Bool("allow_private_addresses", "false", "whether they may connect to loopback and private networks", &t.AllowPrivateAddresses)
-	table.Check(func(p strictyaml.Node) {
-		var c Channel
-		for i, name := range t.Types {
-			if !slices.ContainsFunc(c.cases(), func(v strictyaml.Case) bool { return v.Value == name }) {
-				p.Child("types").Item(i).BadValue("must be one of webhook, sms, email, fcm, apns, log")
-			}
-		}
-	})
 }
 
 // TenantChannel is a tenant's channel in the form that is stored.
@@ -118,6 +110,24 @@ func (c *Channel) checkPublic(p strictyaml.Node) {
 				p.Child(of[0]).BadKey("%s", wrong)
 			}
 		}
+	}
+	c.checkTokenURI(p)
+}
+
+// checkTokenURI checks the URL in the credentials of Google, which gets a request signed by their key.
+func (c *Channel) checkTokenURI(p strictyaml.Node) {
+	var account struct {
+		TokenURI string `json:"token_uri"`
+	}
+	if c.FCM.TokenURL != "" || json.Unmarshal([]byte(c.FCM.Credentials), &account) != nil || account.TokenURI == "" {
+		return
+	}
+	if !strings.HasPrefix(account.TokenURI, "https:") {
+		p.Child("credentials").BadKey("has a token_uri that does not begin with https://")
+		return
+	}
+	if wrong := c.Own.Checks.Host; wrong != nil && wrong(hostIn(account.TokenURI)) != "" {
+		p.Child("credentials").BadKey("has a token_uri that %s", wrong(hostIn(account.TokenURI)))
 	}
 }
 
@@ -216,7 +226,7 @@ func ChannelTypes() []ChannelType {
 	strictyaml.Describe(c.ownSettings, func(s strictyaml.Setting) {
 		for i := range types {
 			if s.Case == "" || s.Case == types[i].Type {
-				s.Meaning = strings.TrimSuffix(strings.TrimPrefix(s.Meaning, s.Case+": "), "; may use ${ENV_NAME}")
+				s.Meaning = strings.TrimSuffix(strings.TrimPrefix(s.Meaning, s.Case+": "), strictyaml.VariablesAllowed)
 				types[i].Members = append(types[i].Members, s)
 			}
 		}

@@ -60,7 +60,12 @@ func TestTenantChannel_Faults(t *testing.T) {
 		{`{"type": "webhook", "url": "https://a.example", "timeout": "31s"}`, []string{"timeout: 31s: must be at most half of delivery.lease, which is 1 minute"}},
 		{`{"type": "webhook", "url": "https://a.example", "throughput": {"rat": 5}}`, []string{"throughput.rat", "throughput.rate: is required"}},
 		{`{"type": "webhook", "url": "https://a.example", "url": "https://b.example"}`, []string{"url: is written twice"}},
-		{`[]`, []string{"must be a mapping"}},
+		{`[]`, []string{"a list: must be an object with a type and the settings of that type"}},
+		{`null`, []string{"must be an object with a type"}},
+		{`{"type": "webhook", "url": "https://a.example:99999/"}`, []string{"url: https://…: must have a port from 1 to 65535"}},
+		{`{"type": "fcm", "credentials": {"token_uri": "hush"}}`, []string{"credentials: an object: must be a string"}},
+		{`{"type": "fcm", "credentials": "{\"token_uri\": \"https://10.0.0.1/hush\"}"}`, []string{"credentials: has a token_uri that must have a public host"}},
+		{`{"type": "fcm", "credentials": "{\"token_uri\": \"http://a.example/hush\"}"}`, []string{"credentials: has a token_uri that does not begin with https://"}},
 	} {
 		_, _, lines := readTenant(t, bounds(), tt.object, nil)
 		text := strings.Join(lines, "\n")
@@ -91,7 +96,7 @@ func TestTenantChannel_Secrets(t *testing.T) {
 		{`{"type": "sms", "from": "Shop", "auth_token": "new"}`, "new"},
 		{`{"type": "sms", "from": "Shop", "api_key_sid": "SK1", "api_key_secret": "x"}`, ""},
 		{`{"type": "sms", "from": "Shop", "auth_token": null}`, "auth_token: is required, or api_key_sid"},
-		{`{"type": "sms", "from": "Shop", "base_url": "https://evil.example"}`, "account_sid: is required (the account at Twilio; may use ${ENV_NAME})\nauth_token: is required, or api_key_sid"},
+		{`{"type": "sms", "from": "Shop", "base_url": "https://evil.example"}`, "account_sid: is required (the account at Twilio)\nauth_token: is required, or api_key_sid"},
 		{`{"type": "webhook", "url": "https://a.example"}`, ""},
 	} {
 		_, stored, lines := readTenant(t, b, tt.object, &was)
@@ -138,6 +143,38 @@ func TestChannelTypes(t *testing.T) {
 		}
 		if !names["timeout"] || names["key_file"] || names["offered_to"] || names["auth_token"] != (of.Type == SMS) || !names["throughput.rate"] {
 			t.Errorf("%s: %v", of.Type, names)
+		}
+	}
+}
+
+// TestTenantChannels_Bounds: all errors of the operator's bounds are reported, with the nearest type.
+func TestTenantChannels_Bounds(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"tenant_channels: {max: -1, types: [webhok, sms, sms], allow_private: true}": {
+			"tenant_channels.max: -1: must be a whole number from 0 to 1000",
+			"tenant_channels.allow_private: is not a setting; allowed: max, types, allow_private_addresses",
+			`tenant_channels.types[0]: "webhok": must be one of webhook, sms, email, fcm, apns, log (did you mean webhook?)`,
+			`tenant_channels.types[2]: "sms": is listed twice`,
+		},
+		"tenant_channels: {types: []}":                                    {"tenant_channels.types: a list: must be a list with at least one of webhook, sms"},
+		"tenant_channels: {types: sms}":                                   {`tenant_channels.types: "sms": must be a list with at least one of webhook, sms`},
+		`channels: {a: {type: log, offered_to: [demo, other, demo, ""]}}`: {`channels.a.offered_to[2]: "demo": is listed twice`, `channels.a.offered_to[3]: "": must be the name of a tenant`},
+		"channels: {a: {type: log, offered_to: demo}}":                    {`channels.a.offered_to: "demo": must be a list of strings`},
+		"tenant_channels: {max: 0, types: [log]}":                         nil,
+	} {
+		_, errs := read(text)
+		if len(want) == 0 && errs == nil {
+			continue
+		}
+		got := errs.Error()
+		for _, line := range want {
+			if !strings.Contains(got, line) {
+				t.Errorf("%s: %s; want %s", text, got, line)
+			}
+		}
+		if n := strings.Count(got, "\n") + 1; n != len(want) {
+			t.Errorf("%s: %d errors, want %d: %s", text, n, len(want), got)
 		}
 	}
 }

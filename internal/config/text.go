@@ -68,6 +68,12 @@ func checkMailAddress(s string) string {
 func checkURL(s string) string {
 	u, err := url.Parse(s)
 	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	if ok && u.Port() != "" {
+		port, err := strconv.Atoi(u.Port())
+		if err != nil || port < 1 || port > 65535 {
+			return "must have a port from 1 to 65535"
+		}
+	}
 	return unless(ok, "must be an absolute URL with http:// or https:// and a host")
 }
 

@@ -24,6 +24,28 @@ func (t *Table) Strings(name, preset, meaning string, to *[]string) {
 	})
 }
 
+// SomeOf adds a list of different words, at least one.
+func (t *Table) SomeOf(name, preset, meaning string, to *[]string, words ...string) {
+	t.add(name, preset, meaning, func(p Node) {
+		sequence, ok := p.node.(*ast.SequenceNode)
+		if !ok || len(sequence.Values) == 0 {
+			p.BadValue("must be a list with at least one of %s", strings.Join(words, ", "))
+			return
+		}
+		read := make([]string, len(sequence.Values))
+		for i := range read {
+			var one string
+			of := newTable(func(t *Table) { t.OneOf(name, preset, meaning, &one, words...) })
+			of.last().read(p.Item(i))
+			if one != "" && slices.Contains(read, one) {
+				p.Item(i).BadValue("is listed twice")
+			}
+			read[i] = one
+		}
+		*to = read
+	})
+}
+
 // Ints adds a mapping from names to whole numbers.
 func (t *Table) Ints(name, preset, meaning string, to *map[string]int) {
 	t.add(name, preset, meaning, func(p Node) {

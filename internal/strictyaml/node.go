@@ -96,17 +96,24 @@ func lineOf(n ast.Node) int { return n.GetToken().Position.Line }
 // isMapping reports whether the value is a mapping. It adds errors for another value, and for duplicate keys.
 func (p Node) isMapping(shape string) bool {
 	if _, ok := p.node.(*ast.MappingNode); !ok {
-		hint := ""
+		kind, hint := "a mapping", ""
 		if _, null := p.node.(*ast.NullNode); null {
 			hint = "; leave the key out for the default"
 		}
+		if p.in.object {
+			kind, hint = "an object", ""
+		}
 		p.hidden = true // the value may be a URL or a secret in the place of its channel
-		p.BadValue("must be a mapping %s%s", shape, hint)
+		p.BadValue("must be %s %s%s", kind, shape, hint)
 		return false
 	}
 	lines := map[string]int{}
 	for _, c := range p.children() {
 		if first, twice := lines[c.name]; twice {
+			if p.in.object {
+				c.BadKey("is written twice")
+				continue
+			}
 			c.BadKey("is written twice, first in line %d", first)
 			continue
 		}
@@ -141,6 +148,9 @@ func (p Node) value() string {
 	case *ast.TagNode:
 		return "a tag"
 	case *ast.MappingNode:
+		if p.in.object {
+			return "an object"
+		}
 		return "a mapping"
 	case *ast.SequenceNode:
 		return "a list"

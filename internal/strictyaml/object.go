@@ -15,6 +15,9 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
+// VariablesAllowed ends the meaning of a secret that a file may write as a variable. It is left out where it does not hold.
+const VariablesAllowed = "; may use ${ENV_NAME}"
+
 // ReadObject reads the settings of one section from a JSON object, which another program sent. A member that is null
 // counts as absent. No ${NAME} stands for a variable: it is an error in a secret.
 //

@@ -192,7 +192,11 @@ func (f field) readAt(p Node) {
 		case Optional:
 			return
 		case Required:
-			p.BadKey("is required (%s)", f.meaning)
+			meaning := f.meaning
+			if p.in.object {
+				meaning = strings.TrimSuffix(meaning, VariablesAllowed)
+			}
+			p.BadKey("is required (%s)", meaning)
 			return
 		}
 		p = p.standIn(f.preset)
