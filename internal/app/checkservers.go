@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/redisclient"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/redis/go-redis/v9"
@@ -33,7 +37,37 @@ func CheckServers(ctx context.Context, cfg config.Config) error {
 	return errors.Join(
 		named("Postgres", pg.Check(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, Sealer: sealer})),
 		named("Redis", checkRedis(ctx, cfg)),
+		checkOffered(ctx, cfg),
 	)
+}
+
+// checkOffered returns an error for each tenant that a channel is offered to and that does not exist.
+func checkOffered(ctx context.Context, cfg config.Config) error {
+	if !slices.ContainsFunc(cfg.Channels, func(c config.Channel) bool { return len(c.OfferedTo) > 0 }) {
+		return nil
+	}
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 2, Timeout: checkTime})
+	if err != nil {
+		return nil // reported for Postgres
+	}
+	defer st.Close()
+	known := map[string]bool{}
+	err = st.EachTenant(ctx, uuid.Nil, func(t accounts.TenantInfo) error {
+		known[t.Name] = true
+		return nil
+	})
+	if err != nil {
+		return nil // the same
+	}
+	var all []error
+	for _, c := range cfg.Channels {
+		for _, tenant := range c.OfferedTo {
+			if !known[tenant] {
+				all = append(all, fmt.Errorf("channels.%s.offered_to: there is no tenant %q; to create it: sendquota tenants create %[2]q", c.Name, tenant))
+			}
+		}
+	}
+	return errors.Join(all...)
 }
 
 // checkRedis checks the same as [App.redisWorks], except for the queues: their names come from Postgres.

@@ -2,12 +2,15 @@ package app
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -65,4 +68,24 @@ func TestReadyz_Suits(t *testing.T) {
 		return strings.Contains(text, "Postgres has unsuitable settings") && strings.Contains(text, "max_locks_per_transaction = 64") &&
 			strings.Contains(text, "Redis has unsuitable settings") && strings.Contains(text, "allkeys-lru")
 	})
+}
+
+// TestCheckServers_Offered: `config check --connect` reports the tenants of offered_to that do not exist.
+func TestCheckServers_Offered(t *testing.T) {
+	t.Parallel()
+	database := testenv.Postgres(t)
+	st, err := store.Open(t.Context(), database, store.Config{})
+	testenv.Check(t, err)
+	defer st.Close()
+	_, _, err = st.CreateTenant(t.Context(), "acme")
+	testenv.Check(t, err)
+	for offered, want := range map[string]string{"[acme]": "", "[acme, acmee]": `channels.sms.offered_to: there is no tenant "acmee"; to create it: sendquota tenants create "acmee"`} {
+		file := filepath.Join(t.TempDir(), "sendquota.yaml")
+		testenv.Check(t, os.WriteFile(file, []byte("channels: {log: {type: log}, sms: {type: log, offered_to: "+offered+"}}"), 0o600))
+		cfg, err := config.Load([]string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_CONFIG=" + file})
+		testenv.Check(t, err)
+		if err := CheckServers(t.Context(), cfg); want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+			t.Errorf("%s: %v, want %q", offered, err, want)
+		}
+	}
 }
