@@ -224,6 +224,11 @@ func TestTenantChannels_Answers(t *testing.T) {
 	if p := b.ask("PUT", "/v1/channels/fourth", fmt.Sprintf(`{"type": "webhook", "url": %q}`, b.own.url)); p["type"] != "urn:sendquota:problem:too-many-channels" {
 		t.Errorf("one channel too many: %v", p)
 	}
+	for _, name := range []string{"push", "none", "limited"} { // a test goes through no channel of the operator
+		if p := b.ask("POST", "/v1/channels/"+name+"/test", `{"message": {"body": "FREE"}}`); p["status"] != 404.0 {
+			t.Errorf("a test of %s: %v", name, p)
+		}
+	}
 	list := b.text("GET", "/v1/channels", "")
 	if strings.Count(list, `"owner":"tenant"`) != 3 || strings.Contains(list, "limited") {
 		t.Errorf("the list: %s", list)

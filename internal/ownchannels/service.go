@@ -179,7 +179,7 @@ func (s *Service) Test(ctx context.Context, tenant uuid.UUID, name, to string, m
 	s.directory.Refresh(tenant)
 	e, own, err := s.directory.Get(tenant, name)
 	switch {
-	case err != nil && !own:
+	case !own && (err == nil || errors.Is(err, errNotConfigured)): // the operator's, or none
 		return r, push.ErrNotFound
 	case err != nil:
 		return r, err
