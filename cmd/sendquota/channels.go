@@ -42,6 +42,9 @@ func (c ofChannel) withChannels(work func(ctx context.Context, svc *ownchannels.
 		if err != nil {
 			return err
 		}
+		if err := st.NoteSealKey(ctx, false); err != nil { // the programs could not open what another key seals
+			return err
+		}
 		err = work(ctx, app.OwnChannels(cfg, st, slog.New(slog.DiscardHandler)), tenant)
 		if errors.Is(err, push.ErrNotFound) {
 			return fmt.Errorf("tenant %s has no channel %s of its own; see: sendquota channels list --tenant %[1]s", brief(c.Tenant), brief(c.Name))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/store/accounts"
+	"github.com/sendquota/sendquota/internal/tenantchannel"
 
 	"github.com/google/uuid"
 
@@ -54,30 +55,44 @@ type showChannels struct{ listOfTenant }
 
 type channelView struct {
 	Channel  string               `json:"channel"`
+	Owner    string               `json:"owner"` // operator or tenant
 	State    channelhealth.State  `json:"state"` // empty: no worker has reported
+	Problem  string               `json:"problem,omitempty"`
 	Until    *time.Time           `json:"until"`
 	Due      int                  `json:"due"`
 	Attempts map[push.Outcome]int `json:"attempts"` // of the last minute
 }
+
+const (
+	ofOperator, ofTenant = "operator", "tenant"
+	// allOwn is the row for the channels that tenants have made, in the list of all tenants.
+	allOwn = "(tenant)"
+)
 
 func (c showChannels) Run() error {
 	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
 		found := map[string]channelView{}
 		err := st.EachTenant(ctx, tenant, func(t accounts.TenantInfo) error {
 			report, err := st.ChannelHealth(ctx, t.ID)
+			if err != nil {
+				return err
+			}
+			own, err := st.OwnChannels(ctx, t.ID)
+			for _, o := range own.Channels {
+				name := allOwn
+				if c.Tenant != nil {
+					name = o.Name
+				}
+				found[name] = found[name].and(name, ofTenant, report.Of(o.Name))
+				if c.Tenant != nil {
+					found[name] = found[name].stopped(o)
+				}
+				delete(report.Channels, o.Name)
+			}
+			delete(report.Channels, booking.OwnRoute)
+			delete(report.Channels, booking.ShelvedRoute)
 			for name, h := range report.Channels {
-				v := found[name]
-				v.Channel, v.Due = name, v.Due+h.Waits()
-				if h.State.Worse(v.State) { // the worst of all tenants
-					v.State, v.Until = h.State, orNil(h.Until)
-				}
-				if v.Attempts == nil {
-					v.Attempts = map[push.Outcome]int{push.Delivered: 0, push.Refused: 0, push.Unknown: 0}
-				}
-				for outcome, n := range h.Attempts {
-					v.Attempts[outcome] += n
-				}
-				found[name] = v
+				found[name] = found[name].and(name, ofOperator, h)
 			}
 			return err
 		})
@@ -88,14 +103,42 @@ func (c showChannels) Run() error {
 		if views == nil {
 			views = []channelView{}
 		}
-		titles := []string{"CHANNEL", "STATE", "UNTIL", "DUE", "DELIVERED", "REFUSED", "UNKNOWN"}
+		titles := []string{"CHANNEL", "OWNER", "STATE", "UNTIL", "DUE", "DELIVERED", "REFUSED", "UNKNOWN"}
 		return printList(os.Stdout, c.JSON, "channels", views, titles, func(v channelView) []string {
 			return []string{
-				v.Channel, cmp.Or(string(v.State), "-"), timeOrDash(v.Until), strconv.Itoa(v.Due),
+				v.Channel, v.Owner, cmp.Or(v.Problem, string(v.State), "-"), timeOrDash(v.Until), strconv.Itoa(v.Due),
 				strconv.Itoa(v.Attempts[push.Delivered]), strconv.Itoa(v.Attempts[push.Refused]), strconv.Itoa(v.Attempts[push.Unknown]),
 			}
 		})
 	})
+}
+
+// and returns the view with what is known of a channel of one more tenant. The state is the worst of all tenants.
+func (v channelView) and(name, owner string, h *channelhealth.Health) channelView {
+	v.Channel, v.Owner, v.Due = name, owner, v.Due+h.Waits()
+	if h.State.Worse(v.State) {
+		v.State, v.Until = h.State, orNil(h.Until)
+	}
+	if v.Attempts == nil {
+		v.Attempts = map[push.Outcome]int{push.Delivered: 0, push.Refused: 0, push.Unknown: 0}
+	}
+	for outcome, n := range h.Attempts {
+		v.Attempts[outcome] += n
+	}
+	return v
+}
+
+// stopped returns the view with the reason why a tenant's own channel sends nothing, if there is one.
+func (v channelView) stopped(c tenantchannel.Channel) channelView {
+	switch {
+	case c.Deleting:
+		v.Problem = "deleting"
+	case c.Disabled:
+		v.Problem = "disabled"
+	case c.Fault != nil:
+		v.Problem = "sealed by another key"
+	}
+	return v
 }
 
 type listFailures struct {
