@@ -101,6 +101,8 @@ func (c config) yaml(provider string) string {
 channels:
   push: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
   once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
+  hidden: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
+tenant_channels: {allow_private_addresses: true}
 delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: %[8]s, concurrency: 256, audit_interval: %[7]s, lanes: %[6]d}
 `, provider, c.lease*2/5, c.lease, c.armLease, c.ttl, cmp.Or(c.lanes, fewLanes), c.audit, cmp.Or(c.horizon, 5*time.Second))
 	if c.conns > 0 {

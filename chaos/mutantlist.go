@@ -88,6 +88,15 @@ var allMutants = []mutant{{
 	story:    stoppedSending,
 	evidence: []string{"I10"},
 }, {
+	name:    "own-channel",
+	program: "worker",
+	breaks:  "a push for a tenant's channel goes through the operator's of the same name",
+	mutations: []mutation{
+		{"internal/ownchannels/directory.go", "if version == 0 && !limited {", "if !limited {"},
+	},
+	story:    changedChannels,
+	evidence: []string{"own channel"},
+}, {
 	name:      "rearm-poll",
 	program:   "worker",
 	breaks:    "a lane that was armed and not swept is neither armed again nor polled",

@@ -94,7 +94,7 @@ func draw[T any](l *lab, all []T) []T {
 // ofAPI reports whether it is the API that comes to a point.
 func ofAPI(p failpoint.Point) bool {
 	what, _, _ := strings.Cut(string(p), ".")
-	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move" || p == failpoint.CampaignActed || p == failpoint.PauseCreated || p == failpoint.PauseDeleted
+	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move" || p == failpoint.CampaignActed || p == failpoint.PauseCreated || p == failpoint.PauseDeleted || ofOwnChannel(p)
 }
 
 // ofCampaign reports whether a point is on the way of campaigns.
@@ -149,6 +149,10 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if ofBulk(c.point) {
 		b.startBulks()
 	}
+	changeChannels := func() {}
+	if ofOwnChannel(c.point) {
+		changeChannels = b.makeChannels()
+	}
 	resume := func() {}
 	if ofPause(c.point) {
 		resume = b.stopSending()
@@ -166,6 +170,7 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 		testenv.Sleep(t, 4*time.Second)
 	}
 	resume()
+	changeChannels()
 	if campaigns != nil {
 		b.endCampaigns(campaigns, 40*time.Second)
 	}

@@ -22,6 +22,7 @@ type Arrival struct {
 	Push, Recipient, Key string
 	Attempt              int
 	At                   time.Time // when the request had been read
+	Own                  bool      // to the URL of a tenant's channel, which has ?own
 	Signed               bool      // with the secret of the variable PUSH_SECRET
 	Message              json.RawMessage
 	Does                 string // how it was treated; see Behaviours
@@ -120,6 +121,7 @@ func (s simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Message   *json.RawMessage
 	}{&a.Push, &a.Recipient, &a.Attempt, &a.Message})
 	a.At, a.Key = time.Now(), r.Header.Get("Idempotency-Key")
+	a.Own = r.URL.Query().Has("own")
 	a.Signed = s.hook != nil && s.hook.Verify(body, r.Header) == nil
 	if r.URL.Path == "/send" {
 		a.Does = ""
