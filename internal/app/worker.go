@@ -44,9 +44,10 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	agenda := &loop.Agenda[store.Work]{Interval: min(pollInterval, d.Lease/4), Idle: min(idlePollInterval, d.Lease/4), Log: a.log, Poll: func(ctx context.Context) ([]store.Work, error) {
 		return a.store.Agenda(ctx, owner.Lanes())
 	}}
+	parker := upkeep.NewParker(a.store, a.log)
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
 		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes, Computing: a.computing, Claimed: a.directory.Claimed,
-		Due: func() bool { return agenda.HasWork(store.PushesDue) },
+		Due: func() bool { return agenda.HasWork(store.PushesDue) }, Parked: parker.Ask,
 	})
 	promoter := upkeep.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, upkeep.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
 	expirer := upkeep.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)
@@ -74,7 +75,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		owner.Run, agenda.Run, promoter.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, serveQueue,
 		agenda.Add(store.PushesDue, expirer).Run, agenda.Add(store.AttemptsLost, reaper).Run, agenda.Add(store.RunOperations, refitter).Run,
 		agenda.Add(store.RunSchedules, runner).Run, agenda.Add(store.RunCampaigns, campaigns).Run, agenda.Add(store.RunBulkChanges, bulk.NewRunner(a.store, a.pushes, a.log)).Run,
-		agenda.Add(store.ResumePaused, upkeep.NewResumer(a.store, a.cache, a.waker, a.log, a.metrics.Expired)).Run, agenda.Add(store.FoldStats, upkeep.NewFolder(a.store, a.log)).Run, upkeep.NewRecounter(a.store, a.log).Run, a.shadows.Run, a.refusals.Run, a.directory.Run,
+		parker.Run, agenda.Add(store.ResumePaused, upkeep.NewResumer(a.store, a.cache, a.waker, a.log, a.metrics.Expired)).Run, agenda.Add(store.FoldStats, upkeep.NewFolder(a.store, a.log)).Run, upkeep.NewRecounter(a.store, a.log).Run, a.shadows.Run, a.refusals.Run, a.directory.Run,
 	}
 	for _, r := range a.retention() {
 		loops = append(loops, upkeep.NewSweeper(r, a.log).Run)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/failpoint"
@@ -106,6 +108,9 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 	switch c.Outcome {
 	case booking.Parked:
 		w.log.DebugContext(ctx, "push parked: it is paused, or its campaign is paused or canceled", "push", c.Push.ID, "pause", c.Pause, "campaign", c.Push.Campaign)
+		if c.Pause != uuid.Nil && w.cfg.Parked != nil {
+			w.cfg.Parked(c.Pause)
+		}
 		return
 	case booking.Rerouted, booking.Shelved:
 		w.log.DebugContext(ctx, "push waits for a channel of its tenant", "push", c.Push.ID, "tenant", c.Push.Tenant, "channel", c.Push.Channel)

@@ -67,6 +67,9 @@ type Config struct {
 	// 0: the channel is the operator's. nil: tenants have no channels of their own.
 	Claimed func(tenant uuid.UUID, name string, version int64) (channel.Entry, error)
 
+	// Parked is called when a claim has parked a push because of a pause; nil: it is not called. It must not wait.
+	Parked func(pause uuid.UUID)
+
 	// Computing limits concurrent rendering of messages that contain the time of their sending; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]
 }

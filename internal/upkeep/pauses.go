@@ -3,7 +3,12 @@ package upkeep
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
@@ -17,6 +22,60 @@ type resumeStore interface {
 	EndPauses(ctx context.Context) ([]pause.Pause, error)
 	Unpark(ctx context.Context) (due []booking.Unparked, more bool, err error)
 	ExpirePaused(ctx context.Context) (ended []booking.Ended, more bool, err error)
+}
+
+// parkStore parks due pushes that a pause covers.
+type parkStore interface {
+	ParkDue(ctx context.Context, pause uuid.UUID) (parked int, more bool, err error)
+}
+
+// Parker parks the due pushes of pauses in portions. Claims would park each of them, too, but one by one, and while they do,
+// others wait.
+type Parker struct {
+	store parkStore
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	asked map[uuid.UUID]bool
+}
+
+// parkInterval is the shortest time between two looks at a pause that has little to park.
+const parkInterval = time.Second / 4
+
+// NewParker returns a Parker. Every worker runs one; what one has locked, the others skip.
+func NewParker(st parkStore, log *slog.Logger) *Parker {
+	return &Parker{store: st, log: log, asked: map[uuid.UUID]bool{}}
+}
+
+// Ask reports that a claim has parked a push: others of its pause may be due. It does not wait.
+func (p *Parker) Ask(pause uuid.UUID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked[pause] = true
+}
+
+// Run parks what is asked for, until ctx ends.
+func (p *Parker) Run(ctx context.Context) error {
+	return loop.Loop{Name: "park", Interval: parkInterval, Log: p.log, Pass: p.pass}.Run(ctx)
+}
+
+// pass parks a portion of each pause. It is full while there is more.
+func (p *Parker) pass(ctx context.Context) (full bool, err error) {
+	p.mu.Lock()
+	asked := slices.Collect(maps.Keys(p.asked))
+	clear(p.asked)
+	p.mu.Unlock()
+	for _, pause := range asked {
+		_, more, err := p.store.ParkDue(ctx, pause)
+		if err != nil {
+			return false, err
+		}
+		if more {
+			p.Ask(pause)
+			full = true
+		}
+	}
+	return full, nil
 }
 
 // NewResumer returns a loop that ends pauses whose time is over, makes the parked pushes of ended pauses due again, and ends

@@ -25,7 +25,7 @@ const (
 
 	// claimSQL begins attempts. It changes only live: an attempt is written to pushes and sends when it ends.
 	claimSQL = `
-	UPDATE live l SET phase = ` + pg.UnderWay + `, token = n.token, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more
+	UPDATE live l SET phase = ` + pg.UnderWay + `, token = n.token, pause_id = NULL, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more
 	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bool[])
 		AS n (recipient_key, send_at, id, plan, lease_until, token, more)
 	WHERE l.shard = ANY ($9::smallint[]) AND ` + asRead + `

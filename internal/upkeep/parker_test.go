@@ -1,0 +1,66 @@
+package upkeep_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/upkeep"
+)
+
+// parking has pauses with a number of portions to park.
+type parking struct {
+	portions map[uuid.UUID]int
+	calls    []uuid.UUID
+	fails    int // of the first calls
+}
+
+func (p *parking) ParkDue(_ context.Context, pause uuid.UUID) (parked int, more bool, err error) {
+	p.calls = append(p.calls, pause)
+	if p.fails--; p.fails >= 0 {
+		return 0, false, errors.New("no connection")
+	}
+	p.portions[pause]--
+	return 1, p.portions[pause] > 0, nil
+}
+
+// TestParker: what is asked for is parked until nothing is left, and then not looked at any more. Many claims of one pause cost
+// one look. After an error a claim asks again.
+func TestParker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		large, small := uuid.New(), uuid.New()
+		p := &parking{portions: map[uuid.UUID]int{large: 5, small: 1}, fails: 1}
+		parker := upkeep.NewParker(p, quiet)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- parker.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if len(p.calls) != 0 {
+			t.Errorf("%d calls without need", len(p.calls))
+		}
+		parker.Ask(large)
+		time.Sleep(time.Minute)
+		for range 100 {
+			parker.Ask(large)
+			parker.Ask(small)
+		}
+		time.Sleep(time.Minute)
+		count := func(pause uuid.UUID) (n int) {
+			for range slices.DeleteFunc(slices.Clone(p.calls), func(one uuid.UUID) bool { return one != pause }) {
+				n++
+			}
+			return n
+		}
+		if count(large) != 1+5 || count(small) != 1 {
+			t.Errorf("%d and %d calls", count(large), count(small))
+		}
+		cancel()
+		<-done
+	})
+}
