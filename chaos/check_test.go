@@ -163,6 +163,14 @@ func TestCheck_EachViolation(t *testing.T) {
 		{"right after a pause, and after its end", "", func(f *facts) {
 			f.paused = []pausedSpan{{from: noon.Add(5 * time.Second), until: noon.Add(time.Minute)}, {from: noon.Add(-time.Hour), until: noon}}
 		}},
+		{"through the operator's channel", "I11: push p1", edit("p1", func(r *row) { r.Channel = ownHidden })},
+		{"through its own channel", "", func(f *facts) {
+			edit("p1", func(r *row) { r.Channel = ownHidden })(f)
+			for i := range f.arrivals {
+				f.arrivals[i].Own = true
+			}
+		}},
+		{"of a deleted channel", "I11: push p2", edit("p2", func(r *row) { r.Channel = ownDoomed })},
 		{"an occurrence", "", recurring(func(*facts) {})},
 		{"an occurrence that was missed", "", recurring(func(f *facts) {
 			f.recurs[1].Push, f.recurs[1].Outcome, f.recurs[1].Reason = "", "skipped", "missed"

@@ -95,7 +95,7 @@ var allMutants = []mutant{{
 		{"internal/ownchannels/directory.go", "if version == 0 && !limited {", "if !limited {"},
 	},
 	story:    changedChannels,
-	evidence: []string{"own channel"},
+	evidence: []string{"I11"},
 }, {
 	name:      "rearm-poll",
 	program:   "worker",

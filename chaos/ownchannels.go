@@ -55,20 +55,20 @@ func (b *bundle) makeChannels() (change func()) {
 	}
 }
 
-// ownChannelsHold checks that no push for a tenant's channel went through the operator's of the same name, and that a deleted channel has
+// ownChannelsHold checks I11: that no push for a tenant's channel went through the operator's of the same name, and that a deleted channel has
 // left no push.
 func (j *findings) ownChannelsHold() {
 	for _, a := range j.facts.arrivals {
 		switch r := j.facts.rows[a.Push]; {
 		case r.Channel == ownHidden && !a.Own:
-			j.broken("own channel", "push %s of %s went through the operator's channel", a.Push, a.Recipient)
+			j.broken("I11", "push %s of %s went through the operator's channel", a.Push, a.Recipient)
 		case r.Channel == ownDoomed:
-			j.broken("own channel", "push %s of %s went out, although its channel was deleted", a.Push, a.Recipient)
+			j.broken("I11", "push %s of %s went out, although its channel was deleted", a.Push, a.Recipient)
 		}
 	}
 	for _, r := range j.facts.rows {
 		if r.Channel == ownDoomed && (r.Status != "canceled" || r.LastError != "channel-deleted") {
-			j.broken("own channel", "push %s of %s is %s (%s), although its channel was deleted", r.ID, r.Recipient, r.Status, r.LastError)
+			j.broken("I11", "push %s of %s is %s (%s), although its channel was deleted", r.ID, r.Recipient, r.Status, r.LastError)
 		}
 	}
 }

@@ -149,14 +149,7 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if ofBulk(c.point) {
 		b.startBulks()
 	}
-	changeChannels := func() {}
-	if ofOwnChannel(c.point) {
-		changeChannels = b.makeChannels()
-	}
-	resume := func() {}
-	if ofPause(c.point) {
-		resume = b.stopSending()
-	}
+	proceed := b.disturb(c.point)
 	if c.point == failpoint.ExpireCommitted { // or the wake-ups of the late ones are faster
 		b.flush()
 		testenv.Sleep(t, 3*time.Second)
@@ -169,8 +162,7 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	if ofPause(c.point) { // what becomes due meanwhile waits
 		testenv.Sleep(t, 4*time.Second)
 	}
-	resume()
-	changeChannels()
+	proceed()
 	if campaigns != nil {
 		b.endCampaigns(campaigns, 40*time.Second)
 	}
@@ -181,6 +173,17 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	b.endSchedules(true, 25*time.Second)
 	b.conclude(25 * time.Second)
 	return victim.said("at "+string(c.point)+",") > 0
+}
+
+// disturb pauses sending, or makes channels of the tenant, if a point is on their way. The returned function resumes or changes them.
+func (b *bundle) disturb(p failpoint.Point) (proceed func()) {
+	switch {
+	case ofPause(p):
+		return b.stopSending()
+	case ofOwnChannel(p):
+		return b.makeChannels()
+	}
+	return func() {}
 }
 
 // thaw finds a program that has frozen itself, gives its work to another one of its kind until the lease is over, and

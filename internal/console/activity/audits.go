@@ -69,4 +69,5 @@ var guarantees = []guarantee{
 	{"I8", "Each occurrence of a schedule has one record, and submits one push, not before its time. Once a deletion is answered, nothing is submitted."},
 	{"I9", "Each recipient of a campaign is decided and recorded once, with the reason. The numbers add up to the audience at every moment. From two seconds after a pause or cancel is answered, no attempt begins; a cancel releases every place. A start does what its simulation showed, if nothing came between."},
 	{"I10", "From two seconds after a pause is answered, no attempt begins in its scope. When it ends, what waited is sent once each, or has expired."},
+	{"I11", "A push for a tenant's own channel goes through no other channel, also while that is changed, disabled or cannot be opened. A deletion of the channel cancels what is booked for it, or is refused."},
 }
