@@ -55,7 +55,7 @@ func (c ofChannel) withChannels(work func(ctx context.Context, svc *ownchannels.
 
 type setChannel struct {
 	ofChannel
-	File string `arg:"" help:"The members of the channel, a JSON object as for PUT /v1/channels/{name}; -: standard input, which keeps secrets out of the list of processes."`
+	File string `arg:"" help:"A file with the members of the channel, a JSON object as for PUT /v1/channels/{name}. Secrets that it leaves out stay. -: standard input."`
 }
 
 // Run prints the channel with masks instead of secrets.

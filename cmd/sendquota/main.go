@@ -63,9 +63,9 @@ var commands struct {
 	Status   showStatus    `cmd:"" help:"Count the pushes that wait, are due and are under way, by tenant."`
 	Channels struct {
 		List   showChannels  `cmd:"" default:"withargs" help:"List the channels, as workers see them, with due pushes and the attempts of the last minute; with --tenant, of one tenant, with its own."`
-		Set    setChannel    `cmd:"" help:"Create or replace a channel that a tenant has of its own."`
+		Set    setChannel    `cmd:"" help:"Create a channel of a tenant's own, or replace it. The tenant's pushes then never go through the operator's channel of that name."`
 		Test   testChannel   `cmd:"" help:"Send one message through a channel of a tenant's own, outside of any quota. Exit status: 0 delivered, 1 not."`
-		Delete deleteChannel `cmd:"" help:"Delete a channel of a tenant's own."`
+		Delete deleteChannel `cmd:"" help:"Delete a channel of a tenant's own. Fails while pushes are booked for it, unless --cancel-pushes cancels them."`
 	} `cmd:"" help:"Channels: the operator's, and those that tenants make."`
 	Failures listFailures `cmd:"" help:"List the pushes that have failed or expired, by tenant, channel and reason, from the latest 100,000 of each tenant."`
 	Webhooks listWebhooks `cmd:"" help:"List the webhooks, without their secrets."`
