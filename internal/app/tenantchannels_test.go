@@ -244,3 +244,28 @@ func TestTenantChannels_Answers(t *testing.T) {
 		t.Error("the metrics name a tenant's channel")
 	}
 }
+
+// TestTenantChannels_TypeChanged: a channel whose type changes keeps no secret, and a push that was booked for it before and does not fit
+// any more is refused permanently, with the reason. It goes nowhere.
+func TestTenantChannels_TypeChanged(t *testing.T) {
+	t.Parallel()
+	b := setupOwn(t)
+	b.put("push", `, "secret": "MARKSECRET0123456789", "disabled": true`)
+	id := b.submit(b.caller, "push", "booked")
+	if p := b.ask("PUT", "/v1/channels/push", `{"type": "sms", "from": "+4512345678"}`); p["status"] != 422.0 || !strings.Contains(fmt.Sprint(p), "account_sid") {
+		t.Errorf("another type without its secrets: %v", p)
+	}
+	c := b.ask("PUT", "/v1/channels/push", fmt.Sprintf(`{"type": "sms", "account_sid": "AC1", "auth_token": "hush", "from": "+4512345678", "base_url": %q}`, b.own.url))
+	if c["type"] != "sms" || c["secret"] != nil || c["url"] != nil {
+		t.Errorf("a channel of another type: %v", c)
+	}
+	if reason := b.failure(id); !strings.Contains(reason, "must be a telephone number") {
+		t.Errorf("the push has failed because of %q", reason)
+	}
+	if b.own.has("booked") || b.operator.has("booked") {
+		t.Error("the push went out")
+	}
+	if log := b.text("GET", "/v1/audit-log?action=channel.change", ""); !strings.Contains(log, `"type":{"to":"sms","from":"webhook"}`) || strings.Contains(log, "hush") {
+		t.Errorf("the audit log: %s", log)
+	}
+}
