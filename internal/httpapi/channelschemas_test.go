@@ -78,3 +78,18 @@ func TestOpenAPI_OwnChannels(t *testing.T) {
 		t.Errorf("the operator's channel: %s", operator.text)
 	}
 }
+
+// TestChannels_BadName: a channel with a bad name is not stored, although nothing else is wrong.
+func TestChannels_BadName(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, name := range []string{"Bad%20Name", "%2e%2e", "a%2Fb", strings.Repeat("a", 65), "%C3%A4"} {
+		r := b.send("PUT", "/v1/channels/"+name, ownForms["log"]).must(t, 422)
+		if !strings.Contains(r.text, "path.name") {
+			t.Errorf("%s: %s", name, r.text)
+		}
+	}
+	if n := testenv.Query[int64](t, b.url, `SELECT count(*) FROM tenant_channels WHERE tenant_id = $1`, b.tenant); n != 0 {
+		t.Errorf("%d channels are stored", n)
+	}
+}

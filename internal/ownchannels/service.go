@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -91,6 +92,9 @@ func (s *Service) put(ctx context.Context, tenant uuid.UUID, name string, object
 	}
 	if _, err := s.directory.open(settings); err != nil {
 		return c, false, invalid.FieldErrors{{Message: err.Error()}}
+	}
+	if wrong := tenantchannel.NameFault(name); wrong != "" { // known only now: the caller wants the errors of the object, too
+		return c, false, fmt.Errorf("the name of a channel %s", wrong)
 	}
 	change := tenantchannel.Change{Name: name, Type: settings.Type, Settings: kept.Settings, Secrets: map[string]string{}, Disabled: settings.Disabled, Before: was.Version, Max: s.cfg.Bounds.Max}
 	for member, secret := range kept.Secrets {
