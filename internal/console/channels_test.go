@@ -130,6 +130,7 @@ func TestChannels_Life(t *testing.T) {
 	made.lacks(t, "CANARY", `name="remove.url"`)
 	made.has(t, 200, `name="remove.secret"`)
 	b.post(newPage, "type", "webhook", "name", "mine", "url", to.URL, "allow_private_addresses", "on").has(t, 422, "is the name of a channel that you have already")
+	b.post(newPage, "type", "webhook", "name", "mine", "url", "", "timeout", "soon").has(t, 422, "is the name of a channel that you have already", `id="fault-url"`, `id="fault-timeout"`, "Check 3 fields")
 
 	tested := b.post(ownPage+"mine", "do", "test", "message.title", "Hello", "message.body", "World")
 	tested.has(t, 200, "status-delivered", "9 tests left in this hour")

@@ -112,14 +112,27 @@ func createChannel(p *frame.Page) error {
 	if old, err := readChannel(p, name); err == nil && old.Owner == "tenant" {
 		bad.Add("name", errors.New("is the name of a channel that you have already"))
 	}
-	if len(bad) == 0 {
-		_, err = p.API.Channels.Put(form.context(p, form.read(p.Request.PostForm)), name, form.read(p.Request.PostForm))
+	members, as := form.read(p.Request.PostForm), name
+	if len(bad) > 0 {
+		as += "!" // which no channel has: the API finds what else is wrong, and stores nothing
+	}
+	if _, err = p.API.Channels.Put(form.context(p, members), as, members); len(bad) > 0 {
+		err = withoutName(err)
 	}
 	if err := bad.Both(form.atFields(err)); err != nil {
 		form.take(p.Request.PostForm)
 		return p.ShowAgain(err, "settingschannelnew", "New channel", &newChannelView{Types: bounds.Types, Form: &form})
 	}
 	return p.Done("Channel created. Send a test message through it.", p.Link(ownChannel+frame.PathPart(name)))
+}
+
+// withoutName returns an error without the fault of the name in the path.
+func withoutName(err error) error {
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) {
+		invalid.Errors = slices.DeleteFunc(invalid.Errors, func(f client.Fault) bool { return f.Location == "path.name" })
+	}
+	return err
 }
 
 // readChannel reads a channel.
