@@ -17,7 +17,7 @@ import (
 
 type rotateSeal struct {
 	jsonFlag
-	Forget int `placeholder:"N" help:"Give up the secrets that neither key opens, if there are exactly N: their webhooks are disabled, and their channels send nothing, until they get new secrets. This cannot be undone."`
+	Forget int `placeholder:"N" help:"Give up the secrets that neither key opens, if there are exactly N: their webhooks and channels are disabled until they get new secrets. This cannot be undone."`
 }
 
 // Validate is called by kong.

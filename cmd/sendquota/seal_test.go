@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/tenantchannel"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/webhook"
 )
@@ -101,5 +102,26 @@ func TestSealRotate(t *testing.T) {
 	}
 	if said, status := tool(t, nil, io.Discard, "seal", "rotate", "--forget=-1"); status != 2 {
 		t.Errorf("a negative number: %d %s", status, said)
+	}
+}
+
+// TestSealRotate_ForgottenChannel: a channel whose secrets are given up is disabled. It does not send without a password instead.
+func TestSealRotate_ForgottenChannel(t *testing.T) {
+	t.Parallel()
+	s := &sealing{T: t, url: testenv.Postgres(t)}
+	is, gone := seal.NewKey(), seal.NewKey()
+	var err error
+	s.tenant, _, err = s.store().CreateTenant(t.Context(), "acme")
+	testenv.Check(t, err)
+	mail := tenantchannel.Change{Name: "mail", Type: "email", Settings: json.RawMessage(`{"type": "email", "host": "smtp.example.com", "from": "a@example.com"}`), Secrets: map[string]string{"username": "hush", "password": "hush"}, Max: 2}
+	_, _, err = s.store(gone).PutChannel(t.Context(), s.tenant, mail)
+	testenv.Check(t, err)
+	if out, said, status := s.rotate(is, "", "--forget", "1"); status != 0 || !strings.Contains(out, "gave up 1 secrets") {
+		t.Errorf("%d %s%s", status, out, said)
+	}
+	own, err := s.store(is).OwnChannels(t.Context(), s.tenant)
+	testenv.Check(t, err)
+	if c := own.Channels[0]; !c.Disabled || c.Fault != nil || len(c.Secrets)+len(c.SecretAt) > 0 || !strings.Contains(string(c.Settings), `"disabled": true`) {
+		t.Errorf("the channel is %+v", c)
 	}
 }

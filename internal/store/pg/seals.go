@@ -25,7 +25,7 @@ var sealedColumns = []sealedColumn{
 	{"webhooks", "secret", `disabled_reason = CASE WHEN disabled_at IS NULL THEN 'its secret was lost: rotate the secret, then enable the webhook' ELSE disabled_reason END,
 		disabled_at = coalesce(disabled_at, clock_timestamp())`},
 	{"webhooks", "old_secret", `old_secret_until = NULL`},
-	{"tenant_channels", "secret", `secret_times = '{}'`},
+	{"tenant_channels", "secret", `secret_times = '{}', disabled = true, settings = settings || '{"disabled": true}'`}, // without a password it might send unauthenticated
 }
 
 // resealedAtOnce is the number of values that one transaction of [DB.Reseal] seals.
