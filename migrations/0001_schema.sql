@@ -294,12 +294,12 @@ CREATE TABLE live (
     token         uuid,                               -- names the attempt under way
     campaign_id   uuid,
     pause_id      uuid,                               -- the pause that parked it; null: none did. Without one, its campaign has parked it
-    channel       text NOT NULL,                      -- '*': a channel of the tenant; '-': one that is disabled
+    channel       text NOT NULL,                      -- '*': a channel that the tenant has made
     own_channel   text,                               -- the name of that channel; null: the channel is the operator's
     PRIMARY KEY (recipient_key, send_at, push_id, shard),
     CONSTRAINT live_shard CHECK (shard = recipient_key & 255),
     CONSTRAINT live_under_way CHECK ((phase = 6) = (token IS NOT NULL AND started_at IS NOT NULL)),
-    CONSTRAINT live_own CHECK ((channel IN ('*', '-')) = (own_channel IS NOT NULL)),
+    CONSTRAINT live_own CHECK ((channel = '*') = (own_channel IS NOT NULL)),
     CONSTRAINT live_phase CHECK (phase IN (rank, 6) AND rank BETWEEN 0 AND 5)
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.5,
     autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
@@ -307,6 +307,8 @@ CREATE TABLE live (
 -- Pushes of a lane that are due, or will be, and leases that end. The recipient key has another form than in the primary key, so that
 -- no statement can use this index to find one recipient, whatever the statistics are.
 CREATE INDEX live_lane ON live (channel, phase, next_at, (recipient_key & 255), (recipient_key >> 8));
+-- The pushes through a channel that its tenant has made. The planner needs the condition in the query.
+CREATE INDEX live_own ON live (tenant_id, own_channel, phase, next_at, (recipient_key & 255), (recipient_key >> 8)) WHERE own_channel IS NOT NULL;
 -- A tenant's pushes that have not ended: to count them, and to list them by send time. The columns have another form for the same reason.
 CREATE INDEX live_list ON live (tenant_id, (send_at AT TIME ZONE 'UTC'), (uuid_send(push_id)));
 -- A campaign's pushes that have not ended. Most pushes have no campaign.

@@ -46,7 +46,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	}}
 	parker := upkeep.NewParker(a.store, a.log)
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
-		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes, Computing: a.computing, Claimed: a.directory.Claimed,
+		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes, Computing: a.computing, Own: a.directory,
 		Due: func() bool { return agenda.HasWork(store.PushesDue) }, Parked: parker.Ask,
 	})
 	promoter := upkeep.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, upkeep.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})

@@ -16,33 +16,10 @@ type ClaimOrder struct {
 	Policy       Terms         // of a tenant without a policy of its own
 	Lease        time.Duration // how long the attempt may take before it counts as lost
 
-	Channel string   // the channel of the push; "": any channel except Without
-	Without []string // channels that cannot take a push now
+	Channel string   // the route of the push; "": any except Without
+	Without []string // routes that cannot take a push now; with [OwnRoute], no channel of a tenant can
 
 	Token uuid.UUID // of the attempt; the store sets it, so that a repeated claim finds its own attempt
-}
-
-// OwnChannel is the state of a channel that a tenant has made.
-type OwnChannel struct {
-	Version            int64 // 0: there is no such channel
-	Disabled, Deleting bool
-}
-
-// ChannelDeletedReason is the last error of a push that was canceled because its tenant deleted the channel.
-const ChannelDeletedReason = "channel-deleted"
-
-// OwnRoute stands for all channels of tenants where workers name the channels of pushes that wait.
-const OwnRoute = "*"
-
-// ShelvedRoute stands for all channels of tenants that are disabled.
-const ShelvedRoute = "-"
-
-// RouteOf returns the channel that a waiting push is found by.
-func RouteOf(p *push.Push) string {
-	if p.Own {
-		return OwnRoute
-	}
-	return p.Channel
 }
 
 // MaxWait is the longest wait that a claim asks its caller for, instead of putting the push off. It keeps sends on time
@@ -67,7 +44,6 @@ const (
 	Again                         // the push was changed in between, or another claim came first: claim again
 	Parked                        // a pause covers the push, or its campaign is held, and the push is no longer due; others may be
 	Rerouted                      // the push now waits for the tenant's own channel of the same name; others may be due
-	Shelved                       // the tenant's channel is disabled; the push waits until it is enabled; others may be due
 	Orphaned                      // the tenant's channel was deleted; the push is canceled; others may be due
 	Withdrawn                     // a bulk cancel met an earlier attempt under way; the push is canceled; others may be due
 )
@@ -139,6 +115,9 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	if s.Due.ID == uuid.Nil || len(s.InFlight) > 0 {
 		return c
 	}
+	if s.Due.Own && s.Own.Disabled && !s.Own.Deleting && !s.Asked { // meanwhile: its pushes wait
+		return c
+	}
 	c.Push = s.Due
 	if s.Asked {
 		c.Outcome = Withdrawn
@@ -187,8 +166,6 @@ func (s *ClaimState) route() ClaimOutcome {
 		return Rerouted
 	case s.Due.Own && (s.Own.Version == 0 || s.Own.Deleting):
 		return Orphaned
-	case s.Due.Own && s.Own.Disabled:
-		return Shelved
 	}
 	return Nothing
 }

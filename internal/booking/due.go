@@ -33,11 +33,25 @@ type DueChannel struct {
 	Behind Due          // only pushes of its level after this one, in the order of the answer; the zero value: all
 }
 
+// OwnDueOrder asks for due pushes through channels that tenants have made.
+type OwnDueOrder struct {
+	Lanes    []push.Lane
+	Channels []DueChannel // named by their routes; each has one level
+	Without  []int64      // recipient keys to leave out
+}
+
+// OwnRoutesOrder asks for channels of tenants with due pushes.
+type OwnRoutesOrder struct {
+	Lanes []push.Lane
+	After string // a route; "": begin with the first
+	Limit int    // of the channels to look at
+}
+
 // Due is a due push.
 type Due struct {
 	RecipientKey int64
 	Tenant       uuid.UUID
-	Channel      string
+	Channel      string    // its route
 	At           time.Time // since when
 	Rank         push.Rank
 }

@@ -29,6 +29,9 @@ func (s State) Worse(than State) bool {
 	return slices.Index(States, s) > slices.Index(States, than)
 }
 
+// OwnChannel returns the name in views of a channel that its tenant has made. It differs from all names of the operator's.
+func OwnChannel(name string) string { return "*" + name }
+
 // View is one worker's view of a channel, or of one tenant's pushes in it.
 type View struct {
 	Channel string

@@ -99,7 +99,12 @@ func (w *Worker) enqueue(d booking.Due, without []string, barred []booking.Due) 
 		if i := slices.IndexFunc(barred, func(b booking.Due) bool { return b.Channel == d.Channel }); i >= 0 {
 			of = barred[i]
 		}
-		w.queues.byName[d.Channel].add(of)
+		if q := w.queues.byName[d.Channel]; q != nil {
+			q.add(of)
+		}
+	}
+	for _, b := range barred {
+		w.queues.own.add(b)
 	}
 }
 
@@ -112,11 +117,10 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 			w.cfg.Parked(c.Pause)
 		}
 		return
-	case booking.Rerouted, booking.Shelved:
+	case booking.Rerouted:
 		w.log.DebugContext(ctx, "push waits for a channel of its tenant", "push", c.Push.ID, "tenant", c.Push.Tenant, "channel", c.Push.Channel)
-		if c.Outcome == booking.Rerouted {
-			w.waker.Wake(d.RecipientKey, d.At, 0)
-		}
+		d.Channel = booking.RouteTo(c.Push.Tenant, c.Push.Channel)
+		w.queues.own.add(d)
 		return
 	case booking.Orphaned:
 		w.log.InfoContext(ctx, "push canceled: its tenant has deleted the channel", "push", c.Push.ID, "request_id", c.Push.RequestID)

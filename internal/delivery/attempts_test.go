@@ -25,6 +25,7 @@ const lease = time.Minute
 
 // scripted is a store with scripted answers.
 type scripted struct {
+	noOwn
 	claims   []booking.Claim // one after another, then nothing
 	slow     time.Duration   // how long a claim takes
 	failures int             // of Finish, before it succeeds

@@ -97,6 +97,15 @@ func (m *metrics) PutOff() {
 	m.putOff++
 }
 
+// noOwn is a store without channels of tenants.
+type noOwn struct{}
+
+func (noOwn) OwnDue(context.Context, booking.OwnDueOrder) ([]booking.Due, error) { return nil, nil }
+
+func (noOwn) OwnRoutes(context.Context, booking.OwnRoutesOrder) (due []string, last string, err error) {
+	return nil, "", nil
+}
+
 // bundle is a worker on a real store, with two slots and one channel named log.
 type bundle struct {
 	*delivery.Worker
@@ -144,7 +153,7 @@ var all = push.Lanes(1)[0]
 var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
 
 // stores serializes the tests, because workers process all tenants.
-var stores = testenv.Stores{Config: store.Config{Channels: []string{"log", "sms"}}}
+var stores = testenv.Stores{Config: store.Config{Channels: []string{"log", "sms", booking.OwnRoute}, Sealer: testenv.Sealer()}}
 
 func setup(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()

@@ -22,12 +22,13 @@ import (
 // levels have shares of them: see [sharing]. Of each level, tenants take turns; of each tenant, the longest due recipient
 // comes first. While a tenant is held, its pushes wait in the queue, and the queue skips them: see [holds].
 type channelQueue struct {
-	channel string
-	speed   pace.Speed
+	channel string      // its route
+	own     *ownChannel // nil: the channel is the operator's
 	slots   *slots
 	limit   int // number of recipients of each level in the queue
 
 	mu      sync.Mutex
+	speed   pace.Speed
 	holds   holds
 	waiting levelQueue
 	texts   textSlots
@@ -66,17 +67,30 @@ const longestHold = time.Hour
 
 func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
 	q := &channelQueue{
-		channel: e.Name, speed: e.Speed, slots: s, limit: shortestQueue,
-		holds:   newHolds(min(e.Retry.First, time.Second), min(e.Retry.Max, 30*time.Second)),
+		channel: e.Name, slots: s, limit: shortestQueue, holds: newHolds(0, 0),
 		members: map[member]bool{}, fed: map[fedFrom]*feeding{}, changed: make(chan struct{}, 1),
 	}
-	if q.waiting.shares = e.Shares; q.waiting.shares == (push.Shares{}) {
-		q.waiting.shares = push.DefaultShares
-	}
+	q.configure(e)
 	if e.Speed.Every > 0 {
 		q.limit = max(q.limit, int(queueTime/e.Speed.Every))
 	}
 	return q
+}
+
+// configure takes over the settings of the channel. The caller has the lock.
+func (q *channelQueue) configure(e channel.Entry) {
+	q.speed = e.Speed
+	q.holds.all.first, q.holds.all.longest = min(e.Retry.First, time.Second), min(e.Retry.Max, 30*time.Second)
+	if q.waiting.shares = e.Shares; q.waiting.shares == (push.Shares{}) {
+		q.waiting.shares = push.DefaultShares
+	}
+}
+
+// pace returns the speed of the channel.
+func (q *channelQueue) pace() pace.Speed {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.speed
 }
 
 // blocked reports whether the channel's pushes need a permit from the queue.
@@ -88,7 +102,7 @@ func (q *channelQueue) blocked() bool {
 
 // mustWait reports whether the next recipient has to wait in the queue.
 func (q *channelQueue) mustWait() bool {
-	return q.speed.Every > 0 || !q.holds.all.closed() || q.holds.some(time.Now(), q.waiting.of) || q.waiting.len() > 0
+	return q.own != nil || q.speed.Every > 0 || !q.holds.all.closed() || q.holds.some(time.Now(), q.waiting.of) || q.waiting.len() > 0
 }
 
 // tryOccupy occupies a slot if no recipient has to wait. The caller counts the attempt, or frees the slot.
@@ -215,10 +229,19 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 			return
 		case n == 0:
 			continue
-		case q.speed.Every > 0:
-			n, wait = q.take(ctx, p, n)
-			if !pause(ctx, nil, wait) {
+		case !q.refresh():
+			if !pause(ctx, nil, unusablePause) {
 				return
+			}
+			continue
+		}
+		if s := q.pace(); s.Every > 0 {
+			n, wait = q.take(ctx, p, s, n)
+			if !q.await(ctx, s, wait) {
+				if ctx.Err() != nil {
+					return
+				}
+				continue
 			}
 			left, _ := q.room() // meanwhile the provider may be down, the queue empty, or the slots in use
 			n = min(n, left)
@@ -231,11 +254,11 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 }
 
 // take takes send times from the pacer, and exchanges with other workers what the levels were served.
-func (q *channelQueue) take(ctx context.Context, p pacer, n int) (slots int, wait time.Duration) {
+func (q *channelQueue) take(ctx context.Context, p pacer, speed pace.Speed, n int) (slots int, wait time.Duration) {
 	q.mu.Lock()
 	demand, each := q.waiting.demand(q.waiting.waits), q.eachText()
 	q.mu.Unlock()
-	s := p.Take(ctx, pace.Order{Channel: q.channel, Speed: q.speed, Wanted: n, Each: each, Demand: demand})
+	s := p.Take(ctx, pace.Order{Channel: q.channel, Speed: speed, Wanted: n, Each: each, Demand: demand})
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.waiting.learn(s.Tags, demand)

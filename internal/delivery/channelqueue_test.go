@@ -22,6 +22,7 @@ func (steady) Take(_ context.Context, o pace.Order) pace.Slots {
 }
 func (steady) Charge(context.Context, string, pace.Speed, int)         {}
 func (steady) Pause(context.Context, string, uuid.UUID, time.Duration) {}
+func (steady) Forget(string, pace.Speed)                               {}
 func (steady) Run(context.Context, []string, func(string, uuid.UUID, time.Duration)) error {
 	return nil
 }

@@ -18,20 +18,21 @@ type pacer interface {
 	Take(ctx context.Context, o pace.Order) pace.Slots
 	Charge(ctx context.Context, channel string, s pace.Speed, n int)
 	Pause(ctx context.Context, channel string, tenant uuid.UUID, d time.Duration)
+	Forget(channel string, s pace.Speed)
 	Run(ctx context.Context, channels []string, paused func(channel string, tenant uuid.UUID, left time.Duration)) error
 }
 
-// channelQueues are the queues of all channels, in their configured order.
+// channelQueues are the queues of all channels.
 type channelQueues struct {
-	all    []*channelQueue
+	all    []*channelQueue // of the operator's channels, in their configured order
 	byName map[string]*channelQueue
+	own    *ownQueues // nil: tenants have no channels of their own
 	pacer  pacer
 	log    *slog.Logger
 }
 
-// newChannelQueues returns a queue for each channel of a worker with allSlots slots, and, with own, one for all channels of
-// tenants.
-func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots int, own bool) *channelQueues {
+// newChannelQueues returns a queue for each channel of the operator, for a worker with allSlots slots.
+func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots int) *channelQueues {
 	qs := &channelQueues{byName: map[string]*channelQueue{}, pacer: p, log: log}
 	names := channels.Names()
 	shared := newSlots(allSlots, len(names))
@@ -44,17 +45,33 @@ func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots
 		qs.all = append(qs.all, q)
 		qs.byName[name] = q
 	}
-	if own {
-		q := newOwnQueue(allSlots)
-		qs.all, qs.byName[q.channel] = append(qs.all, q), q
-	}
 	return qs
 }
 
-// names lists the channels that have a queue.
+// get returns the queue of a route, or nil if there is none.
+func (qs *channelQueues) get(route string) *channelQueue {
+	if q := qs.byName[route]; q != nil {
+		return q
+	}
+	return qs.own.get(route)
+}
+
+// add puts a recipient into the queue of its route.
+func (qs *channelQueues) add(d booking.Due) {
+	if q := qs.byName[d.Channel]; q != nil {
+		q.add(d)
+		return
+	}
+	qs.own.add(d)
+}
+
+// names lists the channels whose pauses workers share.
 func (qs *channelQueues) names() (all []string) {
 	for _, q := range qs.all {
 		all = append(all, q.channel)
+	}
+	if qs.own != nil {
+		all = append(all, booking.OwnRoute)
 	}
 	return all
 }
@@ -70,7 +87,7 @@ func (qs *channelQueues) open(most int) (channels []booking.DueChannel) {
 	return channels
 }
 
-// reserve occupies a slot of each channel that can take a push at once, and lists the other channels. The caller counts
+// reserve occupies a slot of each channel that can take a push at once, and lists the routes of the others. The caller counts
 // the attempts, or frees the slots.
 func (qs *channelQueues) reserve() (reserved, without []string) {
 	for _, q := range qs.all {
@@ -80,19 +97,22 @@ func (qs *channelQueues) reserve() (reserved, without []string) {
 			without = append(without, q.channel)
 		}
 	}
+	if qs.own != nil {
+		without = append(without, booking.OwnRoute)
+	}
 	return reserved, without
 }
 
 // count counts attempts at a channel that begin or end.
 func (qs *channelQueues) count(channel string, attempts int) {
-	if q := qs.byName[channel]; q != nil { // otherwise the channel is no longer configured
+	if q := qs.get(channel); q != nil { // otherwise the channel is no longer configured
 		q.count(attempts, 0)
 	}
 }
 
 // report updates the breakers by the result of an attempt. A result that concerns a single address does not count.
-func (qs *channelQueues) report(ctx context.Context, name string, tenant uuid.UUID, r channel.Result) {
-	q := qs.byName[name]
+func (qs *channelQueues) report(ctx context.Context, route string, tenant uuid.UUID, r channel.Result) {
+	q := qs.get(route)
 	if q == nil {
 		return
 	}
@@ -102,16 +122,16 @@ func (qs *channelQueues) report(ctx context.Context, name string, tenant uuid.UU
 	}
 	one, all := q.report(tenant, r.Down || r.Outcome == push.Unknown)
 	if one[1].opened(one[0]) {
-		qs.log.WarnContext(ctx, "provider is down for a tenant; its pushes wait", "channel", name, "tenant", tenant, "for", untilNow(one[1].until), "error", r.Error)
+		qs.log.WarnContext(ctx, "provider is down for a tenant; its pushes wait", "channel", q.name(), "tenant", tenant, "for", untilNow(one[1].until), "error", r.Error)
 	}
 	switch {
 	case all[1].opened(all[0]):
-		qs.log.WarnContext(ctx, "provider is down; channel paused", "channel", name, "for", untilNow(all[1].until), "error", r.Error)
+		qs.log.WarnContext(ctx, "provider is down; channel paused", "channel", q.name(), "for", untilNow(all[1].until), "error", r.Error)
 	case all[1].closed && !all[0].closed:
-		qs.log.InfoContext(ctx, "provider is up again; channel resumed", "channel", name)
+		qs.log.InfoContext(ctx, "provider is up again; channel resumed", "channel", q.name())
 	}
 	if one[1].closed && !one[0].closed {
-		qs.log.InfoContext(ctx, "provider is up again for a tenant", "channel", name, "tenant", tenant)
+		qs.log.InfoContext(ctx, "provider is up again for a tenant", "channel", q.name(), "tenant", tenant)
 	}
 }
 
@@ -121,15 +141,23 @@ func untilNow(t time.Time) string { return time.Until(t).Round(time.Millisecond)
 func (qs *channelQueues) pause(ctx context.Context, q *channelQueue, tenant uuid.UUID, d time.Duration) {
 	all := q.hold(tenant, d)
 	if qs.pacer != nil {
-		qs.pacer.Pause(ctx, q.channel, tenant, d)
+		channel, of := q.channel, tenant
+		if q.own != nil {
+			channel, of = booking.OwnRoute, pauseOf(q.channel)
+		}
+		qs.pacer.Pause(ctx, channel, of, d)
 	}
-	qs.log.WarnContext(ctx, "provider asked for a pause; the tenant's pushes wait", "channel", q.channel, "tenant", tenant, "for", d.String())
+	qs.log.WarnContext(ctx, "provider asked for a pause; the tenant's pushes wait", "channel", q.name(), "tenant", tenant, "for", d.String())
 	if all > 0 {
-		qs.log.WarnContext(ctx, "provider asked several tenants for a pause; channel paused", "channel", q.channel, "for", all.Round(time.Millisecond).String())
+		qs.log.WarnContext(ctx, "provider asked several tenants for a pause; channel paused", "channel", q.name(), "for", all.Round(time.Millisecond).String())
 	}
 }
 
 // hold pauses a tenant because another worker was asked to.
 func (qs *channelQueues) hold(channel string, tenant uuid.UUID, left time.Duration) {
+	if channel == booking.OwnRoute {
+		qs.own.hold(tenant, left)
+		return
+	}
 	qs.byName[channel].hold(tenant, left)
 }

@@ -41,6 +41,7 @@ type feeding struct {
 
 // feed reads one page of each lane that this worker owns. It is never full, because the next pass comes soon.
 func (w *Worker) feed(ctx context.Context) (full bool, err error) {
+	w.queues.own.forgetIdle(time.Now())
 	if w.cfg.Due != nil && !w.cfg.Due() {
 		return false, nil
 	}
@@ -49,7 +50,7 @@ func (w *Worker) feed(ctx context.Context) (full bool, err error) {
 			return false, err
 		}
 	}
-	return false, nil
+	return false, w.feedOwn(ctx, w.cfg.Lanes())
 }
 
 func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
@@ -124,7 +125,7 @@ func (q *channelQueue) hungry(from fedFrom, now time.Time) (behind booking.Due, 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := q.waiting.at(from.level).len()
-	if q.closed || !q.mustWait() || n >= q.limit {
+	if q.closed || !q.mustWait() || n >= q.limit || q.own != nil && !(q.own.backlog && q.own.usable) {
 		return behind, false
 	}
 	f := q.fed[from]
@@ -139,6 +140,14 @@ func (q *channelQueue) hungry(from fedFrom, now time.Time) (behind booking.Due, 
 	return f.behind, later
 }
 
+// page returns the number of recipients of each rank that the queue is fed at once.
+func (q *channelQueue) page() int {
+	if q.own != nil {
+		return ownPage
+	}
+	return feedPage
+}
+
 // feed adds a page of recipients from a level of a lane, and updates the progress.
 func (q *channelQueue) feed(from fedFrom, due []booking.Due) {
 	dropped := q.add(due...)
@@ -151,7 +160,7 @@ func (q *channelQueue) feed(from fedFrom, due []booking.Due) {
 	}
 	f.found, f.behind, f.next = len(due) > 0, booking.Due{}, time.Now().Add(f.pause)
 	f.passed = dropped > 0 && q.waiting.at(from.level).len() < nearlyEmpty
-	if len(due) >= feedPage { // a page has feedPage of each rank at most
-		f.behind = due[feedPage-1]
+	if page := q.page(); len(due) >= page { // it has that many of each rank at most
+		f.behind = due[page-1]
 	}
 }

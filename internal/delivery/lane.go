@@ -163,6 +163,9 @@ var errMoreDue = errors.New("more is due")
 // be sent now, or the time is over: errMoreDue. It puts recipients that must wait for their channel into that channel's
 // queue. It returns Postgres' time of the last search.
 func (w *Worker) drain(ctx context.Context, l *lane, from time.Time) (now time.Time, err error) {
+	if err = w.addFresh(ctx, l.Lane, from); err != nil {
+		return now, err
+	}
 	r := round{w: w, lane: l, from: from, passed: w.delayedIn(l.Lane)}
 	for began := time.Now(); !r.dry && time.Since(began) < drainTime; r.newest = !r.newest {
 		if now, err = r.inTurn(ctx); err != nil {
@@ -234,7 +237,7 @@ func (w *Worker) limitsOthers(channel string, l push.Lane) bool {
 // resume processes one of the lanes that wait for slots of a channel. It is called when an attempt through the channel
 // has ended. The lanes take turns.
 func (w *Worker) resume(channel string) {
-	if q := w.queues.byName[channel]; q == nil || q.waits() {
+	if q := w.queues.get(channel); q == nil || q.waits() {
 		return
 	}
 	w.mu.Lock()

@@ -42,6 +42,7 @@ func TestWorker_Model(t *testing.T) {
 
 // world is a worker and its surroundings.
 type world struct {
+	noOwn
 	*rand.Rand
 	began    time.Time
 	lanes    []push.Lane
@@ -233,6 +234,8 @@ type modelPacer struct {
 	mu   sync.Mutex
 	next map[string]time.Time
 }
+
+func (*modelPacer) Forget(string, pace.Speed) {}
 
 func (p *modelPacer) Take(_ context.Context, o pace.Order) pace.Slots {
 	time.Sleep(time.Millisecond)

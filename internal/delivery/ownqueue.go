@@ -1,33 +1,92 @@
 package delivery
 
 import (
+	"context"
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// The channels that tenants make share one queue of a worker. Each tenant has its own breaker and pauses in it, and tenants
-// take turns; no trouble of one tenant's provider stops another tenant.
+// Every channel that a tenant has made has a queue of its own, with its speed, shares, breaker and pauses, while pushes wait
+// for it. All pushes through it take a permit from the queue.
 
-// ownLabel is the channel in metrics of all channels that tenants make.
-const ownLabel = "(tenant)"
+// ownChannel is what a queue knows of the tenant's channel. Queues of the operator's channels have none.
+type ownChannel struct {
+	tenant uuid.UUID
+	name   string
+	find   func() (channel.Entry, error) // the channel as it is now; an error: its pushes wait
+	stop   context.CancelFunc
 
-// newOwnQueue returns the queue of the channels of tenants. Their attempts use at most half of the worker's slots.
-func newOwnQueue(allSlots int) *channelQueue {
-	s := &slots{}
-	s.free.Store(int64(max(allSlots/2, 1)))
-	q := newChannelQueue(channel.Entry{Name: booking.OwnRoute, Retry: push.Retry{MaxAttempts: 1, First: time.Second, Max: 30 * time.Second}, Shares: push.DefaultShares}, s)
-	q.holds.apart = true
+	usable  bool      // as far as is known
+	backlog bool      // more pushes may be due than the queue holds
+	usedAt  time.Time // when the queue was last not empty
+}
+
+const (
+	// ownLabel is the channel in metrics of all channels that tenants have made.
+	ownLabel = "(tenant)"
+	// ownLimit is the number of recipients of each level in the queue of a tenant's channel.
+	ownLimit = 2 * feedPage
+	// refreshEvery bounds the time after which a queue notices that its channel was changed.
+	refreshEvery = 250 * time.Millisecond
+	// unusablePause is the time after which a channel that cannot be used is tried again.
+	unusablePause = time.Second
+	// ownIdle is the time after which a queue without recipients is forgotten.
+	ownIdle = time.Minute
+)
+
+var errNotConfigured = errors.New("the channel is not configured")
+
+// newOwnQueue returns the queue of a tenant's channel. Until it has found the channel, it gives no permits.
+func newOwnQueue(route string, own *ownChannel, s *slots) *channelQueue {
+	q := newChannelQueue(channel.Entry{Name: route, Retry: push.Retry{First: time.Second, Max: 30 * time.Second}}, s)
+	q.own, q.limit, q.holds.apart = own, ownLimit, true
+	own.usable, own.usedAt = true, time.Now()
 	return q
+}
+
+// refresh takes over the settings of a tenant's channel, and reports whether it can be used.
+func (q *channelQueue) refresh() bool {
+	if q.own == nil {
+		return true
+	}
+	e, err := q.own.find()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.own.usable = err == nil; q.own.usable {
+		q.configure(e)
+	}
+	return q.own.usable
+}
+
+// await waits for a time slot. It reports whether the slot can be used: the tenant's channel has the same speed.
+func (q *channelQueue) await(ctx context.Context, s pace.Speed, wait time.Duration) bool {
+	for ; q.own != nil && wait > refreshEvery; wait -= refreshEvery {
+		if !pause(ctx, nil, refreshEvery) || !q.refresh() || q.pace() != s {
+			return false
+		}
+	}
+	return pause(ctx, nil, wait)
 }
 
 // label returns the channel in metrics.
 func (q *channelQueue) label() string {
-	if q.channel == booking.OwnRoute {
+	if q.own != nil {
 		return ownLabel
+	}
+	return q.channel
+}
+
+// name returns the name of the channel.
+func (q *channelQueue) name() string {
+	if q.own != nil {
+		return q.own.name
 	}
 	return q.channel
 }
@@ -42,11 +101,11 @@ func labelOf(p *push.Push) string {
 
 // channelOf returns the channel for a claimed push: the tenant's own, or the operator's if the tenant has none of that name.
 func (w *Worker) channelOf(c booking.Claim) (channel.Entry, error) {
-	if w.cfg.Claimed != nil {
-		return w.cfg.Claimed(c.Push.Tenant, c.Push.Channel, c.Channel)
+	if w.cfg.Own != nil {
+		return w.cfg.Own.Claimed(c.Push.Tenant, c.Push.Channel, c.Channel)
 	}
 	if e, known := w.channels.Get(c.Push.Channel); known && c.Channel == 0 {
 		return e, nil
 	}
-	return channel.Entry{}, errors.New("the channel is not configured") // the store does not know which channels are configured
+	return channel.Entry{}, errNotConfigured // the store does not know which channels are configured
 }

@@ -14,10 +14,14 @@ const heldQueue = 2 * trialsToClose
 
 // limitOf returns the maximum number of a tenant's recipients in a level of the queue.
 func (q *channelQueue) limitOf(tenant uuid.UUID) int {
-	if q.holds.held(tenant) {
-		return min(heldQueue, q.limit/2)
+	limit := q.limit / 2
+	if q.own != nil {
+		limit = q.limit
 	}
-	return q.limit / 2
+	if q.holds.held(tenant) {
+		return min(heldQueue, limit)
+	}
+	return limit
 }
 
 // breakerState is the state of a breaker, and the end of its pause.
@@ -85,7 +89,15 @@ func (q *channelQueue) held() (all time.Duration, tenants int) {
 func (q *channelQueue) views() []channelhealth.View {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.holds.views(q.channel, time.Now())
+	views := q.holds.views(q.channel, time.Now())
+	if q.own == nil {
+		return views
+	}
+	views = views[1:] // besides the one of all tenants
+	for i := range views {
+		views[i].Channel = channelhealth.OwnChannel(q.own.name)
+	}
+	return views
 }
 
 // ready returns the number of waiting recipients that may be tried now, or else the wait until one may.

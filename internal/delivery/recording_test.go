@@ -12,6 +12,7 @@ import (
 
 // unrecorded is a store with due recipients whose attempts are recorded only when the test continues.
 type unrecorded struct {
+	noOwn
 	due    []booking.Due
 	record chan struct{}
 }

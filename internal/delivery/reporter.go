@@ -62,6 +62,9 @@ func (r *Reporter) see(ctx context.Context) error {
 	for _, q := range r.worker.queues.all {
 		views = append(views, q.views()...)
 	}
+	if r.worker.queues.own != nil {
+		views = append(views, r.worker.queues.own.views()...)
+	}
 	states := slices.Clone(views)
 	for i := range states {
 		states[i].Held = 0

@@ -7,15 +7,22 @@ import (
 
 // slots limits the concurrent attempts of a worker: a bulkhead. Each channel has a few slots of its own, so that
 // providers that hang leave room for all others. All channels share the rest.
+//
+// The channels that tenants have made share other slots. Of these, a tenant uses at most twice as many as it leaves free, so
+// that there are some for the next tenant.
 type slots struct {
-	own  int          // of each channel
-	free atomic.Int64 // of the shared ones
+	own    int           // of each channel
+	free   *atomic.Int64 // of the shared ones
+	tenant *atomic.Int64 // slots that the tenant's channels use; nil: the channels are the operator's
 }
+
+// tenantShare is the number of slots that a tenant may use for each one that it leaves free.
+const tenantShare = 2
 
 // newSlots divides slots among channels. If a worker has one channel only, it may use them all, and more: an attempt
 // without a slot waits for one.
 func newSlots(all, channels int) *slots {
-	s := &slots{}
+	s := &slots{free: &atomic.Int64{}}
 	if channels < 2 {
 		s.free.Store(math.MaxInt32)
 		return s
@@ -25,9 +32,16 @@ func newSlots(all, channels int) *slots {
 	return s
 }
 
+// newTenantSlots returns the slots of the channels that a tenant has made.
+func newTenantSlots(free *atomic.Int64) *slots { return &slots{free: free, tenant: &atomic.Int64{}} }
+
 // left returns the number of additional slots that a channel may use.
 func (s *slots) left(used int) int {
 	free := int(s.free.Load())
+	if s.tenant != nil {
+		// After n more, it uses tenant + n and leaves free - n.
+		return min(free, (tenantShare*free-int(s.tenant.Load())+tenantShare)/(tenantShare+1))
+	}
 	if used < s.own {
 		return s.own - used + max(free, 0)
 	}
@@ -36,6 +50,9 @@ func (s *slots) left(used int) int {
 
 // change updates the number of slots that a channel uses.
 func (s *slots) change(from, to int) {
+	if s.tenant != nil {
+		s.tenant.Add(int64(to - from))
+	}
 	if d := max(from-s.own, 0) - max(to-s.own, 0); d != 0 {
 		s.free.Add(int64(d))
 	}

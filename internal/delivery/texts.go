@@ -46,7 +46,11 @@ func (q *channelQueue) eachText() int {
 // permit until this one is used, so that its next slot comes after these.
 func (w *Worker) charge(ctx context.Context, c *booking.Claim, p *permit, began time.Time) {
 	q := p.queue
-	if q == nil || q.speed.Most == 0 {
+	if q == nil {
+		return
+	}
+	s := q.pace()
+	if s.Most == 0 {
 		return
 	}
 	if c.Push.Rendering != nil {
@@ -54,9 +58,10 @@ func (w *Worker) charge(ctx context.Context, c *booking.Claim, p *permit, began 
 			c.Push.Message, c.Push.Rendering = message, nil
 		}
 	}
-	size, _ := w.channels.Size(c.Push.Channel, c.Push.Message)
+	e, _ := w.channelOf(*c) // without it, the attempt fails
+	size, _ := e.Size(c.Push.Message)
 	if more := q.charge(c.Push.Level, max(size.Segments, 1)); more > 0 {
-		w.queues.pacer.Charge(context.WithoutCancel(ctx), q.channel, q.speed, more)
+		w.queues.pacer.Charge(context.WithoutCancel(ctx), q.channel, s, more)
 	}
 }
 

@@ -42,6 +42,7 @@ type Worker struct {
 	lanes      map[push.Lane]*lane
 	early      map[push.WakeUp]*delay // wake-ups before their time
 	delayed    map[delayKey]*delay
+	routes     routesSeen             // by the loop that feeds the queues
 	limited    map[string][]push.Lane // lanes with more due pushes than the channel had slots for, by channel
 	closed     bool
 	handling   sync.WaitGroup  // wake-ups
@@ -63,9 +64,8 @@ type Config struct {
 	// queues are not fed.
 	Due func() bool
 
-	// Claimed returns the channel for a push of a tenant that was claimed, by the version of the tenant's own channel of that name;
-	// 0: the channel is the operator's. nil: tenants have no channels of their own.
-	Claimed func(tenant uuid.UUID, name string, version int64) (channel.Entry, error)
+	// Own finds the channels that tenants have made; nil: they have none.
+	Own OwnChannels
 
 	// Parked is called when a claim has parked a push because of a pause; nil: it is not called. It must not wait.
 	Parked func(pause uuid.UUID)
@@ -76,11 +76,18 @@ type Config struct {
 
 // attempts is the part of the store that finds due pushes, and begins and ends attempts.
 type attempts interface {
-	Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error)
+	finder
 	ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error)
 	Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error)
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 	PausedNow(ctx context.Context, p push.Push) (bool, error)
+}
+
+// finder is the part of the store that finds due pushes.
+type finder interface {
+	Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error)
+	OwnDue(ctx context.Context, o booking.OwnDueOrder) ([]booking.Due, error)
+	OwnRoutes(ctx context.Context, o booking.OwnRoutesOrder) (due []string, last string, err error)
 }
 
 // waker wakes workers for the lane of a recipient at a time, which is in from now. It does not wait.
@@ -112,12 +119,22 @@ type delay struct {
 // New returns a worker.
 func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
-		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency, cfg.Claimed != nil), waker: wakes,
+		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
 		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, maxRecording*cfg.Concurrency),
 		claiming: make(chan struct{}, maxClaiming),
 		lanes:    map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
 	}
 	w.work, w.close = context.WithCancel(context.Background())
+	if cfg.Own != nil {
+		own := newOwnQueues(cfg.Own, cfg.Concurrency)
+		own.run = w.runQueue
+		own.forget = func(q *channelQueue) {
+			if cfg.Pacer != nil {
+				cfg.Pacer.Forget(q.channel, q.pace())
+			}
+		}
+		w.queues.own = own
+	}
 	return w
 }
 
@@ -209,12 +226,7 @@ func (w *Worker) usePermit(queue *channelQueue) {
 func (w *Worker) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, queue := range w.queues.all {
-		running.Go(func() {
-			queue.run(ctx, w.cfg.Pacer, func() {
-				w.processing.Add(1)
-				go w.usePermit(queue)
-			})
-		})
+		running.Go(func() { w.runQueue(ctx, queue) })
 	}
 	if w.cfg.Pacer != nil {
 		running.Go(func() { _ = w.cfg.Pacer.Run(ctx, w.queues.names(), w.queues.hold) }) // it never fails
@@ -226,11 +238,20 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 	running.Wait()
+	w.queues.own.stop()
 	w.closeAll()
 	w.handling.Wait()
 	w.attempts.Wait()
 	w.processing.Wait()
 	return nil
+}
+
+// runQueue gives permits to the recipients in a queue until ctx ends.
+func (w *Worker) runQueue(ctx context.Context, q *channelQueue) {
+	q.run(ctx, w.cfg.Pacer, func() {
+		w.processing.Add(1)
+		go w.usePermit(q)
+	})
 }
 
 // closeAll closes the worker and its queues, and wakes other workers for the waiting recipients.
@@ -251,7 +272,7 @@ func (w *Worker) closeAll() {
 		}
 		w.waker.Wake(int64(wake.Lane.First), wake.At, time.Until(d.until))
 	}
-	for _, queue := range w.queues.all {
+	for _, queue := range append(w.queues.own.list(), w.queues.all...) {
 		for _, d := range queue.close() {
 			w.waker.Wake(d.RecipientKey, d.At, 0)
 		}
@@ -265,10 +286,23 @@ func (w *Worker) Channels(each func(channel string, waiting int, held time.Durat
 		held, tenants := queue.held()
 		each(queue.label(), queue.len(), held, tenants)
 	}
+	if w.queues.own == nil {
+		return
+	}
+	waiting, tenants := 0, 0
+	for _, queue := range w.queues.own.list() {
+		_, held := queue.held()
+		waiting, tenants = waiting+queue.len(), tenants+held
+	}
+	each(ownLabel, waiting, 0, tenants)
 }
 
-// Backlogged reports whether the pushes of a channel have to wait in its queue, and may be overdue for that reason.
+// Backlogged reports whether the pushes of a route have to wait in its queue, and may be overdue for that reason. All pushes
+// through channels of tenants do, and the owner of their lanes looks for them every second.
 func (w *Worker) Backlogged(channel string) bool {
+	if channel == booking.OwnRoute && w.queues.own != nil {
+		return true
+	}
 	queue := w.queues.byName[channel]
 	return queue != nil && queue.blocked()
 }

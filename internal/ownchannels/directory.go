@@ -95,11 +95,8 @@ func (d *Directory) Run(ctx context.Context) error {
 
 func (d *Directory) watch(ctx context.Context) (full bool, err error) {
 	d.mu.Lock()
-	since, used := d.seen, len(d.tenants) > 0
+	since := d.seen
 	d.mu.Unlock()
-	if !used { // what is read later is current
-		return false, nil
-	}
 	changed, latest, err := d.reader.ChannelChanges(ctx, since)
 	if err != nil {
 		return false, err
@@ -123,6 +120,13 @@ func (d *Directory) watch(ctx context.Context) (full bool, err error) {
 		k.close()
 	}
 	return false, nil
+}
+
+// InUse reports whether any tenant has, or had, a channel. It learns of the first one with the other changes.
+func (d *Directory) InUse() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seen > 0
 }
 
 // close closes the idle connections of a tenant's channels.

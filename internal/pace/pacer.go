@@ -145,6 +145,19 @@ func slotsKey(prefix, channel string, s Speed) string {
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
+// Forget forgets a channel that is not used any more. Others, and this one if it is used again, know its slots from Redis.
+func (p *Pacer) Forget(channel string, s Speed) {
+	prefix, err := p.redis.Prefix()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		delete(p.taken, slotsKey(prefix, channel, s))
+	}
+	delete(p.shares, channel)
+	delete(p.sharing, channel)
+	delete(p.owed, channel)
+}
+
 // before returns how long a worker may have to wait for a slot of a channel, and for how many microseconds its slots
 // are used up as far as this worker knows; "" if it knows of none.
 func (p *Pacer) before(key string, s Speed) (longest time.Duration, known any, now time.Time) {

@@ -35,6 +35,7 @@ const longestLease = time.Hour
 type claimRead struct {
 	keys     []int64
 	channels []string      // one for each key
+	own      []string      // the name of the tenant's own channel, for each key; "": channels has the operator's
 	without  []string      // channels that any order excludes
 	reach    time.Duration // how far back sends count
 	kinds    bool          // also read the kinds of sends
@@ -43,7 +44,11 @@ type claimRead struct {
 func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead) {
 	q.keys = slices.Sorted(maps.Keys(first))
 	for _, key := range q.keys {
-		q.channels = append(q.channels, orders[first[key]].Channel)
+		channel, own := orders[first[key]].Channel, ""
+		if _, name, is := booking.OwnerOf(channel); is {
+			channel, own = booking.OwnRoute, name
+		}
+		q.channels, q.own = append(q.channels, channel), append(q.own, own)
 	}
 	q.without = []string{}
 	reach, kinds := s.terms.Known.All()
@@ -67,9 +72,9 @@ const heldCampaigns = `('pausing', 'paused', 'canceling', 'canceled')`
 const claimLiveSQL = `
 	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.own_channel IS NOT NULL, l.allowed, l.cancel_asked,
 		l.campaign_id IS NOT NULL AND EXISTS (SELECT FROM campaigns c WHERE c.id = l.campaign_id AND c.status IN ` + heldCampaigns + `)
-	FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
+	FROM unnest($1::bigint[], $3::text[], $7::text[]) AS k (k, channel, own)
 	CROSS JOIN LATERAL (
-		SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
+		SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel AND coalesce(own_channel, '') = k.own END AS allowed FROM (
 			SELECT * FROM live
 			WHERE shard = ANY ($6::smallint[]) AND recipient_key = k.k AND send_at <= statement_timestamp() + $2
 			OFFSET 0 -- keeps the next line from choosing another index
@@ -169,7 +174,7 @@ func (s *Store) readLive(ctx context.Context, c *pgxpool.Conn, locks pg.Locking,
 			return err
 		})
 	}
-	b.Queue(claimLiveSQL, q.keys, booking.MaxWait, q.channels, q.without, s.db.Cfg.Channels, shards).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(claimLiveSQL, q.keys, booking.MaxWait, q.channels, q.without, s.db.Cfg.Channels, shards, q.own).Query(func(rows pgx.Rows) (err error) {
 		live, err = pgx.CollectRows(rows, scanLive)
 		return err
 	})
@@ -252,7 +257,7 @@ func (s *claimState) add(l liveFound) {
 	default:
 		d.More = true
 		if !l.allowed {
-			d.Barred = append(d.Barred, booking.Due{RecipientKey: l.key, Tenant: l.tenant, Channel: l.push.Channel, At: l.next, Rank: push.RankOf(l.push.Level, false)})
+			d.Barred = append(d.Barred, booking.Due{RecipientKey: l.key, Tenant: l.tenant, Channel: booking.RouteOf(&l.push), At: l.next, Rank: push.RankOf(l.push.Level, false)})
 		}
 	}
 }

@@ -85,15 +85,6 @@ const rerouteSQL = `
 	WHERE l.shard = ANY ($5::smallint[]) AND l.own_channel IS NULL AND ` + asRead + `
 	RETURNING l.push_id`
 
-// shelveSQL has no worker find waiting pushes of disabled channels of tenants, $6, and keeps the channels in that state until
-// the commit.
-const shelveSQL = `
-	UPDATE live l SET channel = '` + booking.ShelvedRoute + `'
-	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan),
-		(SELECT tenant_id, name FROM tenant_channels WHERE tenant_id = ANY ($6::uuid[]) AND disabled AND deleting_at IS NULL FOR SHARE SKIP LOCKED) c
-	WHERE l.shard = ANY ($5::smallint[]) AND l.own_channel = c.name AND l.tenant_id = c.tenant_id AND ` + asRead + `
-	RETURNING l.push_id`
-
 // OverSQL returns a statement that ends waiting pushes, unless they have changed since they were read. reason is an
 // expression.
 func OverSQL(status push.Status, reason string) string {
@@ -140,8 +131,6 @@ type claimWrite struct {
 	pauses  []uuid.UUID // the pauses of paused
 
 	rerouted, orphaned pushes.LiveRows // see booking.Rerouted and booking.Orphaned
-	shelved            pushes.LiveRows
-	shelvedOf          []uuid.UUID // the tenants of shelved
 
 	tokens []uuid.UUID
 	more   []bool
@@ -183,9 +172,6 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 		w.held = append(w.held, c.Push.Campaign)
 	case booking.Rerouted:
 		w.rerouted.Add(row)
-	case booking.Shelved:
-		w.shelved.Add(row)
-		w.shelvedOf = append(w.shelvedOf, c.Push.Tenant)
 	case booking.Orphaned:
 		w.orphaned.Add(row)
 	case booking.Claimed:
@@ -227,9 +213,6 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	}
 	if r := &w.rerouted; len(r.IDs) > 0 {
 		b.Queue(w.store.db.Joining(rerouteSQL), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...))
-	}
-	if r := &w.shelved; len(r.IDs) > 0 {
-		b.Queue(w.store.db.Joining(shelveSQL), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...), w.shelvedOf)
 	}
 	over := func(r *pushes.LiveRows) []any { return []any{r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...)} }
 	w.inTables(b, &w.late, tooLateSQL, over)

@@ -24,12 +24,12 @@ var oldestFirstSQL, newestFirstSQL = dueSQL(""), dueSQL(" DESC")
 func dueSQL(direction string) string {
 	order := `next_at` + direction + `, recipient_key & 255` + direction + `, recipient_key >> 8` + direction
 	return `
-	SELECT recipient_key, tenant_id, name, next_at, phase FROM (
+	SELECT recipient_key, tenant_id, name, next_at, phase, own_channel FROM (
 		SELECT p.*, c.name, k.phase, row_number() OVER (PARTITION BY k.phase / 2 ORDER BY k.phase, ` + order + `) AS n
 		FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::bigint[], $10::smallint[], $11::int[]) AS c (name, most, behind_at, behind_key, behind_rank, levels)
 		CROSS JOIN ` + pg.Ranks + `
 		CROSS JOIN LATERAL (
-			SELECT recipient_key, tenant_id, next_at FROM live
+			SELECT recipient_key, tenant_id, next_at, own_channel FROM live
 			WHERE {shard} channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 				AND (next_at, recipient_key & 255, recipient_key >> 8) > (
 					CASE WHEN k.phase = c.behind_rank THEN greatest(c.behind_at, $9) WHEN k.phase > c.behind_rank THEN $9 ELSE 'infinity' END,
@@ -85,6 +85,9 @@ func dueArgs(o booking.DueOrder) []any {
 }
 
 func scanDue(row pgx.CollectableRow) (d booking.Due, err error) {
-	err = row.Scan(&d.RecipientKey, &d.Tenant, &d.Channel, &d.At, (*int16)(&d.Rank))
+	var own *string
+	if err = row.Scan(&d.RecipientKey, &d.Tenant, &d.Channel, &d.At, (*int16)(&d.Rank), &own); own != nil {
+		d.Channel = booking.RouteTo(d.Tenant, *own)
+	}
 	return d, err
 }

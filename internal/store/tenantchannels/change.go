@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/auditlog"
-	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
@@ -121,12 +120,7 @@ func (s *Store) write(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, was tena
 		ON CONFLICT (tenant_id, name) DO UPDATE SET type = excluded.type, settings = excluded.settings, secret = excluded.secret,
 			secret_times = excluded.secret_times, disabled = excluded.disabled, version = excluded.version, updated_at = clock_timestamp()
 		RETURNING `+columns, was.ID, tenant, change.Name, change.Type, change.Settings, sealed, times, change.Disabled, version)
-	if c, err = pgx.CollectExactlyOneRow(rows, s.scan); err != nil || c.Disabled || !was.Disabled {
-		return c, err
-	}
-	// The claims that saw the disabled channel have ended: they keep its row from changing until they commit.
-	_, err = tx.Exec(ctx, `UPDATE live SET channel = '`+booking.OwnRoute+`' WHERE tenant_id = $1 AND channel = '`+booking.ShelvedRoute+`' AND own_channel = $2`, tenant, change.Name)
-	return c, err
+	return pgx.CollectExactlyOneRow(rows, s.scan)
 }
 
 // recordPut adds a change of a channel to the audit log. The settings are shown by the names of their members only: a URL or
