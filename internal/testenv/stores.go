@@ -62,7 +62,7 @@ func (s *Stores) take() (sharedDatabase, error) {
 const emptySQL = `DO $$ DECLARE name text; BEGIN
 	PERFORM set_config('application_name', 'sendquota', true); -- Forge follows only others
 	FOR name IN SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
-		AND relname NOT IN ('sendquota_version', 'installation', 'partitioning', 'lanes', 'audit_pass')
+		AND relname NOT IN ('sendquota_version', 'installation', 'partitioning', 'lanes', 'audit_pass', 'channel_changes')
 		ORDER BY relname = 'tenants', relname IN ('users', 'schedules') -- others refer to them
 	LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
 	UPDATE lanes SET owner = NULL, owned_until = '-infinity' WHERE owner IS NOT NULL;
