@@ -29,7 +29,8 @@ func (s State) Worse(than State) bool {
 	return slices.Index(States, s) > slices.Index(States, than)
 }
 
-// OwnChannel returns the name in views of a channel that its tenant has made. It differs from all names of the operator's.
+// OwnChannel returns the name, in views, outcomes and reports, of a channel that its tenant has made. It differs from all names
+// of the operator's. Without a name, it stands for all channels of tenants.
 func OwnChannel(name string) string { return "*" + name }
 
 // View is one worker's view of a channel, or of one tenant's pushes in it.
@@ -86,7 +87,7 @@ type Health struct {
 	State    State                     // the worst state that a worker reports, or Rejecting; "": no recent report
 	Until    time.Time                 // when the last pause ends; zero: no worker pauses
 	AsOf     time.Time                 // the time of the last report of that state; zero: no recent report
-	Waiting  [len(push.Levels)]Backlog // the tenant's pushes that are due and not being sent, by level
+	Waiting  [len(push.Levels)]Backlog // the tenant's pushes that are due and not being sent, by level; without the tenant
 	Attempts map[push.Outcome]int
 	Segments float64  // of a text message among these attempts, in the mean; 0: there was none
 	Recent   Outcomes // the tenant's, in OutcomesSpan
@@ -112,4 +113,33 @@ func (r *Report) Of(channel string) *Health {
 		r.Channels[channel] = &Health{Attempts: map[push.Outcome]int{}}
 	}
 	return r.Channels[channel]
+}
+
+// Seen returns what is known of a channel. It does not change the report, which requests may share.
+func (r *Report) Seen(channel string) Health {
+	if h := r.Channels[channel]; h != nil {
+		return *h
+	}
+	return Health{}
+}
+
+// SeenOwn returns what is known of a channel that the tenant has made. Its attempts, and pushes that were booked for the
+// operator's channel of that name, are counted by the name.
+func (r *Report) SeenOwn(name string) Health {
+	h, named := r.Seen(OwnChannel(name)), r.Seen(name)
+	if all := r.Seen(OwnChannel("")); h.State == "" {
+		h.State, h.Until, h.AsOf = all.State, all.Until, all.AsOf
+		if h.State != "" && h.Recent.State().Worse(h.State) {
+			h.State = h.Recent.State()
+		}
+	}
+	h.Attempts, h.Segments = named.Attempts, named.Segments
+	for i, b := range named.Waiting {
+		w := &h.Waiting[i]
+		if w.Waiting += b.Waiting; w.Oldest.IsZero() || !b.Oldest.IsZero() && b.Oldest.Before(w.Oldest) {
+			w.Oldest = b.Oldest
+		}
+		w.Level = push.Levels[i]
+	}
+	return h
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -235,7 +236,11 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	}
 	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
 	w.queues.report(ctx, booking.RouteOf(&c.Push), c.Push.Tenant, result)
-	w.outcomes.note(c.Push.Channel, c.Push.Tenant, result)
+	of := c.Push.Channel
+	if c.Push.Own {
+		of = channelhealth.OwnChannel(of)
+	}
+	w.outcomes.note(of, c.Push.Tenant, result)
 	return result, entry.Retry
 }
 

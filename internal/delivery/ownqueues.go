@@ -175,7 +175,7 @@ func (qs *ownQueues) hold(of uuid.UUID, left time.Duration) {
 
 // views returns the worker's view of the channels of tenants: one of all of them, and those of some that are held.
 func (qs *ownQueues) views() []channelhealth.View {
-	views := []channelhealth.View{{Channel: booking.OwnRoute, State: channelhealth.Working}}
+	views := []channelhealth.View{{Channel: channelhealth.OwnChannel(""), State: channelhealth.Working}}
 	for _, q := range qs.list() {
 		views = append(views, q.views()...)
 	}

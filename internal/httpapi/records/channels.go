@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -55,7 +54,7 @@ type Channel struct {
 // every returns the time that the channel's speed allows for a push; 0: any number of pushes may leave at once. If the speed
 // counts segments, texts are taken to be as long as the texts of the last minute.
 func (c Channel) every(h *channelhealth.Health) time.Duration {
-	if c.Rate == 0 || c.Own {
+	if c.Rate == 0 {
 		return 0
 	}
 	every := c.Per / time.Duration(c.Rate)
@@ -81,7 +80,7 @@ type channelView struct {
 	State      channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
 	Until      *string             `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: there is none."`
 	AsOf       *string             `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
-	Throughput *throughputView     `json:"throughput,omitempty" doc:"The maximum rate of attempts of all tenants together; absent: no limit."`
+	Throughput *throughputView     `json:"throughput,omitempty" doc:"The maximum rate of attempts through the channel: of all tenants together through the operator's, of you alone through your own; absent: no limit."`
 	Waiting    int                 `json:"waiting" doc:"Your pushes that are due and are not being sent."`
 	Levels     []levelView         `json:"levels" doc:"Your waiting pushes by service level, the most urgent first."`
 	LastMinute lastMinuteView      `json:"last_minute"`
@@ -122,9 +121,6 @@ type channelsView struct {
 	Complete       bool           `json:"complete" doc:"false: you have more than 100,000 waiting pushes or attempts; counting stopped there."`
 	TenantChannels TenantChannels `json:"tenant_channels" doc:"The bounds of the channels that you make."`
 }
-
-// ownRoute is the channel in workers' reports that stands for all channels that tenants make.
-const ownRoute = booking.OwnRoute
 
 // stateUnknown is the state of a channel without a report by a worker.
 const stateUnknown channelhealth.State = "unknown"
@@ -180,14 +176,6 @@ type channelCounts struct {
 	at     time.Time
 }
 
-// of returns a copy of what is known of a channel: requests share the counts.
-func (c *channelCounts) of(channel string) channelhealth.Health {
-	if h := c.report.Channels[channel]; h != nil {
-		return *h
-	}
-	return channelhealth.Health{}
-}
-
 func (h *channels) count(ctx context.Context, tenant uuid.UUID) (c channelCounts, err error) {
 	c.at = h.now()
 	if c.report, err = h.Store.ChannelHealth(ctx, tenant); err != nil {
@@ -212,16 +200,17 @@ func (h *channels) backlog(ctx context.Context, _ uuid.UUID) (map[string][]chann
 
 func (h *channels) view(counted channelCounts, tenant uuid.UUID) channelsView {
 	v := channelsView{Channels: rest.ViewsOf(h.of(tenant), func(c Channel) channelView {
-		of := counted.of(c.Name)
-		if all := counted.of(ownRoute); c.Own && of.State == "" {
-			of.State, of.Until, of.AsOf = all.State, all.Until, all.AsOf
+		of, backlogs, whose := counted.report.Seen(c.Name), counted.all[c.Name], tenant
+		if c.Own {
+			of = counted.report.SeenOwn(c.Name)
+			backlogs, whose = of.Waiting[:], uuid.Nil
 		}
 		begin := counted.at
 		if of.Until.After(begin) {
 			begin = of.Until
 		}
 		var drained [len(push.Levels)]time.Time
-		for i, after := range channelhealth.Drain(counted.all[c.Name], tenant, c.every(&of), c.Shares) {
+		for i, after := range channelhealth.Drain(backlogs, whose, c.every(&of), c.Shares) {
 			if after > 0 {
 				drained[i] = begin.Add(after).UTC()
 			}

@@ -99,10 +99,10 @@ var unhealthySQL = `
 		INSERT INTO webhook_deliveries (webhook_id, tenant_id, event, payload)
 		SELECT w.id, a.tenant_id, '` + string(webhook.EventChannelUnhealthy) + `', json_build_object(
 			'type', '` + string(webhook.EventChannelUnhealthy) + `', 'timestamp', utc(clock_timestamp()), 'data', json_build_object(
-				'channel', a.channel, 'state', a.state, 'attempts', a.attempts, 'rejected', a.rejected, 'failed', a.failed, 'window_seconds', extract(epoch FROM $1::interval)::int))
+				'channel', ltrim(a.channel, '*'), 'state', a.state, 'attempts', a.attempts, 'rejected', a.rejected, 'failed', a.failed, 'window_seconds', extract(epoch FROM $1::interval)::int))
 		FROM added a JOIN webhooks w ON w.tenant_id = a.tenant_id AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND '` + string(webhook.EventChannelUnhealthy) + `' = ANY (w.events)
 	)
-	SELECT tenant_id, channel, attempts, rejected, failed, state FROM added`
+	SELECT tenant_id, ltrim(channel, '*'), attempts, rejected, failed, state FROM added`
 
 // NotifyUnhealthy writes an event for each pair of tenant and channel that has become unhealthy, and returns these
 // pairs. A pair is reported again only after the channel was healthy for five minutes.

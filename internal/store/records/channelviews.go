@@ -71,7 +71,7 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelh
 			viewsFresh, uuid.Nil, tenant).Query(func(rows pgx.Rows) error { return readViews(rows, &r) })
 		b.Queue(`
 			SELECT channel, rank / 2, count(*) FILTER (WHERE waits), min(next_at) FILTER (WHERE waits), count(*) FROM (
-				SELECT coalesce(own_channel, channel) AS channel, rank, next_at, next_at <= statement_timestamp() AND token IS NULL AS waits FROM live
+				SELECT coalesce('*' || own_channel, channel) AS channel, rank, next_at, next_at <= statement_timestamp() AND token IS NULL AS waits FROM live
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC') LIMIT $2
 			) p GROUP BY channel, rank / 2`, tenant, pg.MostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
 		b.Queue(pg.In(`
