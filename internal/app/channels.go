@@ -88,10 +88,11 @@ func (a *App) channelsOfAPI() records.Channels {
 	return all
 }
 
-// channelSegmented reports whether a channel's speed counts segments of text messages.
-func (a *App) channelSegmented(name string) bool {
-	e, _ := a.channels.Get(name)
-	return e.Speed.Most > 0
+// channelSpeed returns the time that the speed of a tenant's channel allows for a push; 0: any number may leave at once.
+// segmented: for each segment of a text message.
+func (a *App) channelSpeed(tenant uuid.UUID, name string) (every time.Duration, segmented bool) {
+	e, _, _ := a.directory.Get(tenant, name) // while it cannot be used, no speed is known
+	return e.Speed.Every, e.Speed.Most > 0
 }
 
 func listedChannel(c config.Channel) records.Channel {
@@ -99,12 +100,6 @@ func listedChannel(c config.Channel) records.Channel {
 		Name: c.Name, Type: c.Type, Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst, Unit: c.Throughput.Unit,
 		Shares: push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk},
 	}
-}
-
-// channelEvery returns the time that a channel's speed allows for a push; 0: any number may leave at once.
-func (a *App) channelEvery(name string) time.Duration {
-	e, _ := a.channels.Get(name)
-	return e.Speed.Every
 }
 
 // channelRates calls each for the configured channels. Rows of other channels get no label.

@@ -89,10 +89,13 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	return loops, gauges
 }
 
-// retry returns the retry settings of a channel, or the defaults for a channel that is no longer configured.
-func (a *App) retry(name string) push.Retry {
-	if entry, ok := a.channels.Get(name); ok {
-		return entry.Retry
+// retry returns the retry settings of a push's channel, or the defaults if the channel cannot be used.
+func (a *App) retry(p *push.Push) push.Retry {
+	if e, known := a.channels.Get(p.Channel); known && !p.Own {
+		return e.Retry
+	}
+	if e, _, err := a.directory.Get(p.Tenant, p.Channel); err == nil && p.Own {
+		return e.Retry
 	}
 	return push.Retry{MaxAttempts: 8, First: 5 * time.Second, Max: 15 * time.Minute}
 }

@@ -59,10 +59,9 @@ type SimulatorConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
 	Caps   push.Caps     // of tenants without caps of their own
 
-	// Every returns the time that a channel's speed allows for a push; 0: any number may leave at once.
-	Every func(channel string) time.Duration
-	// Segmented reports whether that is the time for each segment of a text message; nil: it is not.
-	Segmented func(channel string) bool
+	// Speed returns the time that the speed of a tenant's channel allows for a push; 0: any number may leave at once. segmented: for
+	// each segment of a text message.
+	Speed func(tenant uuid.UUID, channel string) (every time.Duration, segmented bool)
 
 	// Parse parses the template of a campaign's message.
 	Parse func(c *broadcast.Campaign) (Template, error)
@@ -157,10 +156,9 @@ type simulation struct {
 // begin reads the inputs that are the same for all chunks.
 func (s *Simulator) begin(ctx context.Context, c broadcast.Campaign, caps push.Caps) (*simulation, error) {
 	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, examined: map[string]*examined{}}
-	if s.cfg.Every != nil {
-		x.totals.drain.every = s.cfg.Every(c.Channel)
+	if s.cfg.Speed != nil {
+		x.totals.drain.every, x.totals.drain.segmented = s.cfg.Speed(c.Tenant, c.Channel)
 	}
-	x.totals.drain.segmented = s.cfg.Segmented != nil && s.cfg.Segmented(c.Channel)
 	if s.campaigns.cfg.size(c.Tenant, c.Channel, nil) != nil {
 		x.totals.Segments = &Segments{ByCount: map[int]int{}}
 	}

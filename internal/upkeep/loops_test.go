@@ -40,9 +40,9 @@ func TestReaper(t *testing.T) {
 			b := setup(t, threeRules)
 			p := b.submit(t, 0)
 			lost := 0
-			retry := func(channel string) push.Retry {
-				if channel != "log" {
-					t.Errorf("asked for the retry rules of %q", channel)
+			retry := func(p *push.Push) push.Retry {
+				if p.Channel != "log" {
+					t.Errorf("asked for the retry rules of %q", p.Channel)
 				}
 				return row.retry
 			}

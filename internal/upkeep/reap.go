@@ -24,10 +24,10 @@ type reapStore interface {
 // hung. The outcome of such an attempt is unknown. Each pass makes one short search, independent of the number of
 // attempts in progress. retry returns a channel's retry rules, and lost is called for each attempt that was ended. A
 // reaped attempt finishes like any other: if a slow worker finishes first, its result stands.
-func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
+func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *slog.Logger, retry func(*push.Push) push.Retry, lost func(), interval time.Duration) loop.Loop {
 	reap := func(ctx context.Context, l booking.Lost) error {
 		failpoint.Hit(failpoint.ReapFound)
-		f := l.Finish(retry(l.Of.Channel))
+		f := l.Finish(retry(&l.Of))
 		if _, err := st.Finish(ctx, f); err != nil {
 			return err
 		}
