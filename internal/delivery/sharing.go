@@ -37,12 +37,13 @@ func (s *sharing) order() (order [len(push.Levels)]push.Level) {
 // serve counts n pushes of a level; negative: they were not sent after all.
 func (s *sharing) serve(l push.Level, n int) {
 	i := l.Index()
+	last := s.tags.Level[i] + float64(n-1)/float64(s.shares[i])
 	s.tags.Level[i] += float64(n) / float64(s.shares[i])
 	s.served[i] += n
 	if n <= 0 {
 		return
 	}
-	s.tags.Now = max(s.tags.Now, s.tags.Level[i]-1/float64(s.shares[i])) // of the last of them
+	s.tags.Now = max(s.tags.Now, last)
 	least := s.tags.Now - pace.MostBehind/float64(slices.Min(s.shares[:]))
 	for j := range s.tags.Level {
 		s.tags.Level[j] = max(s.tags.Level[j], least)

@@ -50,7 +50,9 @@ var expireSQL = pushes.Ending{
 		WHERE l.shard = ANY ($5::smallint[]) AND l.recipient_key = ANY (ARRAY[late.recipient_key]) AND l.send_at = late.send_at AND l.push_id = late.push_id`,
 	Shards: `$5`, Status: push.Expired,
 	Reason: `concat_ws(': ', 'it expired before it could be sent',
-		CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)`,
+		CASE WHEN own_channel IS NULL AND channel <> ALL ($1::text[]) THEN 'its channel is not configured any more'
+			WHEN EXISTS (SELECT FROM tenant_channels c WHERE c.tenant_id = p.tenant_id AND c.name = taken.own_channel AND c.disabled) THEN 'its channel is disabled'
+			ELSE nullif(last_error, '') END)`,
 	Columns: pushes.EndedSQL,
 }.SQL()
 

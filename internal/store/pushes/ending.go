@@ -11,7 +11,7 @@ type Ending struct {
 	Rows    string // selects rows l of live; begins with USING or WHERE
 	Shards  string // the parameter with the rows' shards
 	Status  push.Status
-	Reason  string // an expression for last_error; empty keeps the last error
+	Reason  string // an expression of p and taken for last_error; empty keeps the last error
 	after   string // common table expressions that may read ended, each preceded by a comma
 	Columns string // columns of ended to return; empty returns nothing
 }
@@ -28,7 +28,7 @@ func (e Ending) SQL() string {
 	}
 	return WithEvents(`
 	WITH `+e.Before+`taken AS (
-		DELETE FROM live l `+e.Rows+` AND l.token IS NULL RETURNING l.push_id
+		DELETE FROM live l `+e.Rows+` AND l.token IS NULL RETURNING l.push_id, l.own_channel
 	), ended AS (
 		UPDATE {pushes} p SET status = '`+string(e.Status)+`', freed = true, plan = p.plan + 1, updated_at = statement_timestamp()`+set+`
 		FROM taken WHERE p.shard = ANY (`+e.Shards+`::smallint[]) AND p.id = taken.push_id
