@@ -111,6 +111,7 @@ type bundle struct {
 	*delivery.Worker
 	*provider
 	store   *store.Store
+	url     string // of the store's database
 	cache   *quota.Cache
 	metrics *metrics
 	waker   *wakes
@@ -157,8 +158,10 @@ var stores = testenv.Stores{Config: store.Config{Channels: []string{"log", "sms"
 
 func setup(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
-	_, st := stores.Take(t)
-	return setupOn(t, st, policy)
+	url, st := stores.Take(t)
+	b := setupOn(t, st, policy)
+	b.url = url
+	return b
 }
 
 func setupOn(t testing.TB, st *store.Store, policy quota.Policy) *bundle {

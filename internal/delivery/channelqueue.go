@@ -1,8 +1,6 @@
 package delivery
 
 import (
-	"context"
-	"math"
 	"sync"
 	"time"
 
@@ -60,6 +58,10 @@ const unusedTime = 100 * time.Millisecond
 
 // Every slotsWait, a queue without slots checks whether other channels have freed slots.
 const slotsWait = 20 * time.Millisecond
+
+// ownSlotsWait is slotsWait of the queue of a tenant's channel, which is signaled when a slot is free for it. It checks in case
+// that its tenant had too many slots then.
+const ownSlotsWait = 500 * time.Millisecond
 
 // longestHold bounds the pause of a tenant or a channel that the provider asked for. The push itself waits for as long
 // as the provider asked.
@@ -122,13 +124,6 @@ func (q *channelQueue) open() (n int, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return max(q.slots.left(q.busy), 0), q.mustWait()
-}
-
-// waits reports whether recipients have to wait in the queue.
-func (q *channelQueue) waits() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.mustWait()
 }
 
 // idle reports whether the channel has no attempt in progress.
@@ -210,101 +205,6 @@ func (q *channelQueue) count(busy, unused int) {
 	q.occupy(busy)
 	q.unused += unused
 	q.signal()
-}
-
-// signal makes run check the queue again.
-func (q *channelQueue) signal() {
-	select {
-	case q.changed <- struct{}{}:
-	default:
-	}
-}
-
-// run calls permit for each permit that the queue can give, until ctx ends. The permit is already counted.
-func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
-	for {
-		n, wait := q.room()
-		switch {
-		case n == 0 && !pause(ctx, q.changed, wait):
-			return
-		case n == 0:
-			continue
-		case !q.refresh():
-			if !pause(ctx, nil, unusablePause) {
-				return
-			}
-			continue
-		}
-		if s := q.pace(); s.Every > 0 {
-			n, wait = q.take(ctx, p, s, n)
-			if !q.await(ctx, s, wait) {
-				if ctx.Err() != nil {
-					return
-				}
-				continue
-			}
-			left, _ := q.room() // meanwhile the provider may be down, the queue empty, or the slots in use
-			n = min(n, left)
-		}
-		for range n {
-			q.count(1, 1)
-			permit()
-		}
-	}
-}
-
-// take takes send times from the pacer, and exchanges with other workers what the levels were served.
-func (q *channelQueue) take(ctx context.Context, p pacer, speed pace.Speed, n int) (slots int, wait time.Duration) {
-	q.mu.Lock()
-	demand, each := q.waiting.demand(q.waiting.waits), q.eachText()
-	q.mu.Unlock()
-	s := p.Take(ctx, pace.Order{Channel: q.channel, Speed: speed, Wanted: n, Each: each, Demand: demand})
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.waiting.learn(s.Tags, demand)
-	q.texts.paid += each * s.Taken
-	return s.Taken, s.Wait
-}
-
-// room returns the number of permits that can be given now, or else the maximum wait for one; zero: until something
-// changes.
-func (q *channelQueue) room() (permits int, wait time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.waiting.len() == 0 {
-		return 0, 0
-	}
-	now := time.Now()
-	tried, wait := q.holds.all.room(now, math.MaxInt)
-	ready, later := q.ready(now)
-	if ready == 0 {
-		return 0, max(wait, later)
-	}
-	room := min(tried-q.busy, ready)
-	if q.speed.Every > 0 {
-		room = min(room, q.mostUnused()-q.unused)
-	}
-	if room > 0 && q.slots.left(q.busy) <= 0 {
-		return 0, slotsWait
-	}
-	return max(min(room, q.slots.left(q.busy)), 0), wait
-}
-
-// pause waits for d, or until something changes; with d = 0, only until then. It reports whether ctx is still valid.
-func pause(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
-	var after <-chan time.Time
-	if d > 0 || changed == nil {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		after = timer.C
-	}
-	select {
-	case <-ctx.Done():
-		return false
-	case <-changed:
-	case <-after:
-	}
-	return ctx.Err() == nil
 }
 
 // close closes the queue, and returns the longest due waiting recipient of each shard.

@@ -46,14 +46,14 @@ func (c counting) Take(ctx context.Context, o pace.Order) pace.Slots {
 }
 
 // setupWorkers starts workers with ten slots each, on a Redis that answers.
-func setupWorkers(t *testing.T, workers int, speed pace.Speed, options ...func(*delivery.Config)) *workersBundle {
+func setupWorkers(t testing.TB, workers int, speed pace.Speed, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
 	url := testenv.Redis(t)
 	return setupWorkersOn(t, workers, speed, func() redisclient.Client { return testenv.RedisClient(t, url) }, options...)
 }
 
 // setupWorkersOn starts workers with clients of a Redis.
-func setupWorkersOn(t *testing.T, workers int, speed pace.Speed, client func() redisclient.Client, options ...func(*delivery.Config)) *workersBundle {
+func setupWorkersOn(t testing.TB, workers int, speed pace.Speed, client func() redisclient.Client, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
 	f := &workersBundle{bundle: setup(t, nil), sms: &provider{}}
 	ctx, cancel := context.WithCancel(t.Context())

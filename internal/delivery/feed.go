@@ -82,7 +82,7 @@ func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
 	}
 	for _, c := range o.Channels {
 		level := c.Levels[0]
-		w.queues.byName[c.Name].feed(fedFrom{l, level}, pages[page{c.Name, level}])
+		w.queues.byName[c.Name].feed(fedFrom{l, level}, pages[page{c.Name, level}], feedPage)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (w *Worker) feedWoken(ctx context.Context, l push.Lane, from time.Time, ask
 	for _, d := range due {
 		w.queues.byName[d.Channel].add(d)
 		if count[d.Channel]++; count[d.Channel] == wokenPage {
-			w.limit(d.Channel, l)
+			w.limited.add(d.Channel, l)
 		}
 	}
 	return err
@@ -125,7 +125,7 @@ func (q *channelQueue) hungry(from fedFrom, now time.Time) (behind booking.Due, 
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := q.waiting.at(from.level).len()
-	if q.closed || !q.mustWait() || n >= q.limit || q.own != nil && !(q.own.backlog && q.own.usable) {
+	if q.closed || !q.mustWait() || n >= q.limit || q.own != nil && !(q.own.backlog && (q.own.usable || n == 0)) {
 		return behind, false
 	}
 	f := q.fed[from]
@@ -140,16 +140,8 @@ func (q *channelQueue) hungry(from fedFrom, now time.Time) (behind booking.Due, 
 	return f.behind, later
 }
 
-// page returns the number of recipients of each rank that the queue is fed at once.
-func (q *channelQueue) page() int {
-	if q.own != nil {
-		return ownPage
-	}
-	return feedPage
-}
-
-// feed adds a page of recipients from a level of a lane, and updates the progress.
-func (q *channelQueue) feed(from fedFrom, due []booking.Due) {
+// feed adds a page of recipients from a level of a lane, with page of each rank at most, and updates the progress.
+func (q *channelQueue) feed(from fedFrom, due []booking.Due, page int) {
 	dropped := q.add(due...)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,7 +152,7 @@ func (q *channelQueue) feed(from fedFrom, due []booking.Due) {
 	}
 	f.found, f.behind, f.next = len(due) > 0, booking.Due{}, time.Now().Add(f.pause)
 	f.passed = dropped > 0 && q.waiting.at(from.level).len() < nearlyEmpty
-	if page := q.page(); len(due) >= page { // it has that many of each rank at most
+	if len(due) >= page {
 		f.behind = due[page-1]
 	}
 }

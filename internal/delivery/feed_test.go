@@ -28,14 +28,14 @@ func TestChannelQueue_Feed(t *testing.T) {
 	for i := range 2 * feedPage {
 		page = append(page, booking.Due{RecipientKey: int64(i), At: now, Rank: push.RankOf(push.Normal, i >= feedPage)})
 	}
-	q.feed(lane, page)
+	q.feed(lane, page, feedPage)
 	if _, hungry := q.hungry(lane, now); hungry {
 		t.Error("it is fed again at once")
 	}
 	if behind, hungry := q.hungry(lane, now.Add(2*feedPause)); !hungry || behind != page[feedPage-1] {
 		t.Errorf("fed later: %v, behind %+v, want behind the last that is no burst", hungry, behind)
 	}
-	q.feed(lane, page[:feedPage-1])
+	q.feed(lane, page[:feedPage-1], feedPage)
 	if behind, _ := q.hungry(lane, now.Add(2*feedPause)); behind != (booking.Due{}) {
 		t.Errorf("after the end it goes on behind %+v", behind)
 	}
@@ -77,7 +77,7 @@ func TestChannelQueue_FeedRarely(t *testing.T) {
 			if _, hungry := q.hungry(lane, time.Now()); !hungry {
 				t.Fatal("it is not read in time")
 			}
-			q.feed(lane, row.read)
+			q.feed(lane, row.read, feedPage)
 			if _, hungry := q.hungry(lane, time.Now().Add(row.next-1)); hungry != (row.next == 0) {
 				t.Errorf("after %d rows: it is read within %s: %v", len(row.read), row.next, hungry)
 			}

@@ -143,11 +143,11 @@ func TestHolds_Forgotten(t *testing.T) {
 		q, tenant, _ := holding()
 		q.hold(tenant, time.Minute)
 		time.Sleep(time.Minute + forgetHold)
-		if !q.waits() {
+		if _, waits := q.open(); !waits {
 			t.Error("it is forgotten early")
 		}
 		time.Sleep(time.Second)
-		if q.waits() {
+		if _, waits := q.open(); waits {
 			t.Error("it is not forgotten")
 		}
 	})

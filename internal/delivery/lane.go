@@ -211,42 +211,17 @@ func (w *Worker) takeSlots(ctx context.Context) (n int) {
 	return n
 }
 
-// limit records that more may be due in a lane than a channel has slots for.
-func (w *Worker) limit(channel string, l push.Lane) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !slices.Contains(w.limited[channel], l) {
-		w.limited[channel] = append(w.limited[channel], l)
-	}
-}
-
-// unlimit removes a lane from those that wait for the slots of a channel.
-func (w *Worker) unlimit(channel string, l push.Lane) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.limited[channel] = slices.DeleteFunc(w.limited[channel], func(o push.Lane) bool { return o == l })
-}
-
-// limitsOthers reports whether other lanes wait for the slots of a channel.
-func (w *Worker) limitsOthers(channel string, l push.Lane) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.limited[channel], func(o push.Lane) bool { return o != l })
-}
-
 // resume processes one of the lanes that wait for slots of a channel. It is called when an attempt through the channel
 // has ended. The lanes take turns.
 func (w *Worker) resume(channel string) {
-	if q := w.queues.get(channel); q == nil || q.waits() {
+	q := w.queues.get(channel)
+	if q == nil {
 		return
 	}
-	w.mu.Lock()
-	lanes := w.limited[channel]
-	if len(lanes) == 0 {
-		w.mu.Unlock()
+	if _, waits := q.open(); waits {
 		return
 	}
-	w.limited[channel] = lanes[1:]
-	w.mu.Unlock()
-	w.processing.Go(func() { w.process(push.WakeUp{Lane: lanes[0]}) })
+	if l, ok := w.limited.next(channel); ok {
+		w.processing.Go(func() { w.process(push.WakeUp{Lane: l}) })
+	}
 }

@@ -14,12 +14,13 @@ import (
 
 const (
 	// freshPage is the number of pushes of each rank through channels of tenants that a wake-up adds to queues.
-	freshPage = 500
+	freshPage = 2000
 	// routesPage is the number of channels that the owner looks at in one pass.
-	routesPage = 500
-	// fedAtOnce is the number of pages that the owner reads in one pass.
-	fedAtOnce = 50
-	// ownPage is the number of pushes in a page.
+	routesPage = 1000
+	// fedAtOnce is the number of pages that the owner reads in one pass, and fedPushes that of the pushes in all of them.
+	fedAtOnce = 1000
+	fedPushes = 20_000
+	// ownPage is the largest number of pushes of each rank in a page.
 	ownPage = 200
 )
 
@@ -89,11 +90,15 @@ func (w *Worker) feedBacklogs(ctx context.Context, lanes []push.Lane, now time.T
 			}
 			f := &fed{queue: q, from: from}
 			feeds, of[q.channel+level.String()] = append(feeds, f), f
-			o.Channels = append(o.Channels, booking.DueChannel{Name: q.channel, Levels: []push.Level{level}, Most: ownPage, Behind: behind})
+			o.Channels = append(o.Channels, booking.DueChannel{Name: q.channel, Levels: []push.Level{level}, Behind: behind})
 		}
 	}
 	if len(feeds) == 0 {
 		return nil
+	}
+	page := min(fedPushes/len(feeds), ownPage)
+	for i := range o.Channels {
+		o.Channels[i].Most = page
 	}
 	for _, l := range lanes {
 		o.Without = append(o.Without, w.delayedIn(l)...)
@@ -107,7 +112,7 @@ func (w *Worker) feedBacklogs(ctx context.Context, lanes []push.Lane, now time.T
 		f.page = append(f.page, d)
 	}
 	for _, f := range feeds {
-		f.queue.feed(f.from, f.page)
+		f.queue.feed(f.from, f.page, page)
 		f.queue.fedAll()
 	}
 	return nil

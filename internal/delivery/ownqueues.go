@@ -45,6 +45,7 @@ type ownQueues struct {
 	tenants map[uuid.UUID]*ownTenant
 	held    map[uuid.UUID]time.Time // ends of pauses that other workers were asked for, by pauseOf
 	free    *atomic.Int64           // slots for all of them
+	waiting slotQueue               // for a slot
 	closed  bool
 }
 
@@ -62,6 +63,7 @@ type ownTenant struct {
 func newOwnQueues(channels OwnChannels, allSlots int) *ownQueues {
 	qs := &ownQueues{
 		channels: channels, byRoute: map[string]*channelQueue{}, tenants: map[uuid.UUID]*ownTenant{}, held: map[uuid.UUID]time.Time{}, free: &atomic.Int64{},
+		waiting: slotQueue{in: map[*channelQueue]bool{}},
 	}
 	qs.work, qs.close = context.WithCancel(context.Background())
 	qs.free.Store(int64(max(allSlots/2, 1)))
@@ -92,7 +94,7 @@ func (qs *ownQueues) begin(route string) *channelQueue {
 	}
 	t := qs.tenants[tenant]
 	if t == nil {
-		t = &ownTenant{slots: newTenantSlots(qs.free)}
+		t = &ownTenant{slots: newTenantSlots(qs.free, &qs.waiting)}
 		qs.tenants[tenant] = t
 	}
 	t.queues++

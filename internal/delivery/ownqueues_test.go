@@ -67,10 +67,10 @@ type ownBundle struct {
 	channels *ownChannels
 }
 
-func setupOwn(t *testing.T, workers int) *ownBundle {
+func setupOwn(t testing.TB, workers int, options ...func(*delivery.Config)) *ownBundle {
 	t.Helper()
 	b := &ownBundle{channels: &ownChannels{entries: map[ownName]channel.Entry{}}}
-	b.workersBundle = setupWorkers(t, workers, pace.Speed{}, func(cfg *delivery.Config) { cfg.Own = b.channels })
+	b.workersBundle = setupWorkers(t, workers, pace.Speed{}, append(options, func(cfg *delivery.Config) { cfg.Own = b.channels })...)
 	set, err := channel.NewSet(channel.Entry{Name: "sms", Channel: b.sms, Retry: retry}, channel.Entry{Name: "log", Channel: b.provider, Retry: retry})
 	testenv.Check(t, err)
 	b.channels.operator = set

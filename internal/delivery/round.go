@@ -71,12 +71,12 @@ func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due, wanted 
 	for _, c := range open {
 		queue := r.w.queues.byName[c.Name]
 		left, _ := queue.open()
-		if !slices.Contains(r.short, c.Name) && (count[c.Name] < c.Most || left > 0 && c.Most == wanted && !r.w.limitsOthers(c.Name, r.lane.Lane)) {
+		if !slices.Contains(r.short, c.Name) && (count[c.Name] < c.Most || left > 0 && c.Most == wanted && !r.w.limited.others(c.Name, r.lane.Lane)) {
 			continue
 		}
-		r.w.limit(c.Name, r.lane.Lane)
+		r.w.limited.add(c.Name, r.lane.Lane)
 		if queue.idle() { // no attempt will end: the due pushes could not be claimed
-			r.w.unlimit(c.Name, r.lane.Lane)
+			r.w.limited.remove(c.Name, r.lane.Lane)
 			r.dry = false
 			continue
 		}

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"math"
+	"sync"
 	"sync/atomic"
 )
 
@@ -14,6 +15,37 @@ type slots struct {
 	own    int           // of each channel
 	free   *atomic.Int64 // of the shared ones
 	tenant *atomic.Int64 // slots that the tenant's channels use; nil: the channels are the operator's
+	queue  *slotQueue    // of the tenants' channels
+}
+
+// slotQueue are the queues of tenants' channels that wait for a slot, in their order: thousands of them may.
+type slotQueue struct {
+	mu      sync.Mutex
+	waiting []*channelQueue
+	in      map[*channelQueue]bool
+}
+
+// add has a queue check its room when a slot becomes free and no other queue has waited longer.
+func (w *slotQueue) add(q *channelQueue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.in[q] {
+		w.in[q] = true
+		w.waiting = append(w.waiting, q)
+	}
+}
+
+// wake has the first n queues check their room.
+func (w *slotQueue) wake(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n = min(n, len(w.waiting))
+	for _, q := range w.waiting[:n] {
+		delete(w.in, q)
+		q.signal()
+	}
+	clear(w.waiting[:n])
+	w.waiting = w.waiting[n:]
 }
 
 // tenantShare is the number of slots that a tenant may use for each one that it leaves free.
@@ -33,7 +65,9 @@ func newSlots(all, channels int) *slots {
 }
 
 // newTenantSlots returns the slots of the channels that a tenant has made.
-func newTenantSlots(free *atomic.Int64) *slots { return &slots{free: free, tenant: &atomic.Int64{}} }
+func newTenantSlots(free *atomic.Int64, queue *slotQueue) *slots {
+	return &slots{free: free, tenant: &atomic.Int64{}, queue: queue}
+}
 
 // left returns the number of additional slots that a channel may use.
 func (s *slots) left(used int) int {
@@ -53,7 +87,8 @@ func (s *slots) change(from, to int) {
 	if s.tenant != nil {
 		s.tenant.Add(int64(to - from))
 	}
-	if d := max(from-s.own, 0) - max(to-s.own, 0); d != 0 {
-		s.free.Add(int64(d))
+	d := max(from-s.own, 0) - max(to-s.own, 0)
+	if s.free.Add(int64(d)); d > 0 && s.queue != nil {
+		s.queue.wake(d)
 	}
 }

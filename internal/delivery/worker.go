@@ -42,8 +42,8 @@ type Worker struct {
 	lanes      map[push.Lane]*lane
 	early      map[push.WakeUp]*delay // wake-ups before their time
 	delayed    map[delayKey]*delay
-	routes     routesSeen             // by the loop that feeds the queues
-	limited    map[string][]push.Lane // lanes with more due pushes than the channel had slots for, by channel
+	routes     routesSeen // by the loop that feeds the queues
+	limited    limitedLanes
 	closed     bool
 	handling   sync.WaitGroup  // wake-ups
 	attempts   sync.WaitGroup  // attempts that their handlers have begun
@@ -104,25 +104,13 @@ type observer interface {
 	PutOff()
 }
 
-// delayKey is a delayed recipient, and the channel of its due push.
-type delayKey struct {
-	recipient int64
-	channel   string
-}
-
-type delay struct {
-	due   booking.Due // of a delayed recipient
-	until time.Time
-	timer *time.Timer
-}
-
 // New returns a worker.
 func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
 		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
 		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, maxRecording*cfg.Concurrency),
 		claiming: make(chan struct{}, maxClaiming),
-		lanes:    map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
+		lanes:    map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: limitedLanes{lanes: map[string][]push.Lane{}},
 	}
 	w.work, w.close = context.WithCancel(context.Background())
 	if cfg.Own != nil {
@@ -150,58 +138,6 @@ func (w *Worker) freeSlots(n int) {
 	for range n {
 		<-w.slots
 	}
-}
-
-// settle handles a recipient again after a pause, or after a failure.
-func (w *Worker) settle(d booking.Due, pause time.Duration, err error) {
-	if err != nil {
-		if pause = time.Second; w.work.Err() == nil {
-			w.log.Warn("could not process a recipient; will retry", "error", err)
-		}
-	}
-	if pause > 0 {
-		w.delay(d, pause)
-	}
-}
-
-// delay handles a recipient after a pause, unless the worker is closed.
-func (w *Worker) delay(d booking.Due, pause time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return
-	}
-	until := time.Now().Add(pause)
-	key := delayKey{d.RecipientKey, d.Channel}
-	if delayed := w.delayed[key]; delayed != nil {
-		if until.Before(delayed.until) && delayed.timer.Stop() {
-			delayed.until = until
-			delayed.timer.Reset(pause)
-		}
-		return
-	}
-	w.processing.Add(1)
-	w.delayed[key] = &delay{d, until, time.AfterFunc(pause, func() { w.handleDelayed(d) })}
-}
-
-func (w *Worker) handleDelayed(d booking.Due) {
-	defer w.processing.Done()
-	w.mu.Lock()
-	delete(w.delayed, delayKey{d.RecipientKey, d.Channel})
-	w.mu.Unlock()
-	w.serve(d, &permit{})
-}
-
-// delayedIn lists the recipients of a lane that are delayed.
-func (w *Worker) delayedIn(l push.Lane) (recipientKeys []int64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for key := range w.delayed {
-		if shard := push.Shard(key.recipient); shard >= l.First && shard <= l.Last {
-			recipientKeys = append(recipientKeys, key.recipient)
-		}
-	}
-	return recipientKeys
 }
 
 // usePermit offers a permit to the recipients in a queue, one after another, until one has used it.
