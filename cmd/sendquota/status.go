@@ -78,19 +78,23 @@ func (c showChannels) Run() error {
 				return err
 			}
 			own, err := st.OwnChannels(ctx, t.ID)
-			for _, o := range own.Channels {
+			seen := make([]channelhealth.Health, len(own.Channels))
+			for i, o := range own.Channels {
+				seen[i] = report.SeenOwn(o.Name)
+			}
+			for i, o := range own.Channels {
 				name := allOwn
 				if c.Tenant != nil {
 					name = o.Name
 				}
-				found[name] = found[name].and(name, ofTenant, report.Of(o.Name))
+				found[name] = found[name].and(name, ofTenant, &seen[i])
 				if c.Tenant != nil {
 					found[name] = found[name].stopped(o)
 				}
 				delete(report.Channels, o.Name)
+				delete(report.Channels, channelhealth.OwnChannel(o.Name))
 			}
-			delete(report.Channels, booking.OwnRoute)
-			delete(report.Channels, booking.ShelvedRoute)
+			delete(report.Channels, channelhealth.OwnChannel(""))
 			for name, h := range report.Channels {
 				found[name] = found[name].and(name, ofOperator, h)
 			}
