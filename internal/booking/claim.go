@@ -112,10 +112,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 			return c
 		}
 	}
-	if s.Due.ID == uuid.Nil || len(s.InFlight) > 0 {
-		return c
-	}
-	if s.Due.Own && s.Own.Disabled && !s.Own.Deleting && !s.Asked { // meanwhile: its pushes wait
+	if s.Due.ID == uuid.Nil || len(s.InFlight) > 0 || s.shut() {
 		return c
 	}
 	c.Push = s.Due
@@ -158,6 +155,9 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	}
 	return c
 }
+
+// shut reports whether the tenant has disabled the channel of the due push meanwhile: it waits.
+func (s *ClaimState) shut() bool { return s.Due.Own && s.Own.Disabled && !s.Own.Deleting && !s.Asked }
 
 // route returns the outcome if the due push cannot go through the channel that it was found by, or Nothing.
 func (s *ClaimState) route() ClaimOutcome {
