@@ -269,20 +269,3 @@ func TestTenantChannels_TypeChanged(t *testing.T) {
 		t.Errorf("the audit log: %s", log)
 	}
 }
-
-// TestTenantChannels_Expiry: a push that waited for a disabled channel until it expired says why.
-func TestTenantChannels_Expiry(t *testing.T) {
-	t.Parallel()
-	b := setupOwn(t)
-	b.put("mine", `, "disabled": true`)
-	soon := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano)
-	id, _ := b.ask("POST", "/v1/pushes", fmt.Sprintf(`{"recipient": "late", "channel": "mine", "message": {"body": "x"}, "expires_at": %q}`, soon))["id"].(string)
-	var p map[string]any
-	testenv.Until(t, 50*time.Millisecond, "the push expires", func() bool {
-		p = b.ask("GET", "/v1/pushes/"+id, "")
-		return p["status"] == "expired"
-	})
-	if p["last_error"] != "it expired before it could be sent: its channel is disabled" || p["attempts"] != 0.0 {
-		t.Errorf("%v", p)
-	}
-}
