@@ -115,7 +115,7 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 	case booking.Parked:
 		w.log.DebugContext(ctx, "push parked: it is paused, or its campaign is paused or canceled", "push", c.Push.ID, "pause", c.Pause, "campaign", c.Push.Campaign)
 		if c.Pause != uuid.Nil && w.cfg.Parked != nil {
-			w.cfg.Parked(c.Pause)
+			w.cfg.Parked(c.Pause, d.RecipientKey)
 		}
 		return
 	case booking.Rerouted:

@@ -67,8 +67,8 @@ type Config struct {
 	// Own finds the channels that tenants have made; nil: they have none.
 	Own OwnChannels
 
-	// Parked is called when a claim has parked a push because of a pause; nil: it is not called. It must not wait.
-	Parked func(pause uuid.UUID)
+	// Parked is called when a claim has parked a recipient's push because of a pause; nil: it is not called. It must not wait.
+	Parked func(pause uuid.UUID, recipientKey int64)
 
 	// Computing limits concurrent rendering of messages that contain the time of their sending; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
@@ -17,11 +18,12 @@ import (
 type parking struct {
 	portions map[uuid.UUID]int
 	calls    []uuid.UUID
-	fails    int // of the first calls
+	near     []int64 // of the last call
+	fails    int     // of the first calls
 }
 
-func (p *parking) ParkDue(_ context.Context, pause uuid.UUID) (parked int, more bool, err error) {
-	p.calls = append(p.calls, pause)
+func (p *parking) ParkDue(_ context.Context, pause uuid.UUID, near []int64) (parked int, more bool, err error) {
+	p.calls, p.near = append(p.calls, pause), near
 	if p.fails--; p.fails >= 0 {
 		return 0, false, errors.New("no connection")
 	}
@@ -44,11 +46,11 @@ func TestParker(t *testing.T) {
 		if len(p.calls) != 0 {
 			t.Errorf("%d calls without need", len(p.calls))
 		}
-		parker.Ask(large)
+		parker.Ask(large, 7)
 		time.Sleep(time.Minute)
-		for range 100 {
-			parker.Ask(large)
-			parker.Ask(small)
+		for i := range 100 {
+			parker.Ask(large, int64(push.Shards*i+7))
+			parker.Ask(small, 8)
 		}
 		time.Sleep(time.Minute)
 		count := func(pause uuid.UUID) (n int) {
@@ -59,6 +61,9 @@ func TestParker(t *testing.T) {
 		}
 		if count(large) != 1+5 || count(small) != 1 {
 			t.Errorf("%d and %d calls", count(large), count(small))
+		}
+		if len(p.near) != 1 {
+			t.Errorf("the last call is for %v", p.near)
 		}
 		cancel()
 		<-done

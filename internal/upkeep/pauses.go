@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/pause"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -26,7 +27,7 @@ type resumeStore interface {
 
 // parkStore parks due pushes that a pause covers.
 type parkStore interface {
-	ParkDue(ctx context.Context, pause uuid.UUID) (parked int, more bool, err error)
+	ParkDue(ctx context.Context, pause uuid.UUID, near []int64) (parked int, more bool, err error)
 }
 
 // Parker parks the due pushes of pauses in portions. Claims would park each of them, too, but one by one, and while they do,
@@ -36,7 +37,7 @@ type Parker struct {
 	log   *slog.Logger
 
 	mu    sync.Mutex
-	asked map[uuid.UUID]bool
+	asked map[uuid.UUID]map[int64]bool // by pause: the shards of recipients whose pushes claims have parked
 }
 
 // parkInterval is the shortest time between two looks at a pause that has little to park.
@@ -44,14 +45,17 @@ const parkInterval = time.Second / 4
 
 // NewParker returns a Parker. Every worker runs one; what one has locked, the others skip.
 func NewParker(st parkStore, log *slog.Logger) *Parker {
-	return &Parker{store: st, log: log, asked: map[uuid.UUID]bool{}}
+	return &Parker{store: st, log: log, asked: map[uuid.UUID]map[int64]bool{}}
 }
 
-// Ask reports that a claim has parked a push: others of its pause may be due. It does not wait.
-func (p *Parker) Ask(pause uuid.UUID) {
+// Ask reports that a claim has parked a recipient's push: others of its pause may be due. It does not wait.
+func (p *Parker) Ask(pause uuid.UUID, recipientKey int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked[pause] = true
+	if p.asked[pause] == nil {
+		p.asked[pause] = map[int64]bool{}
+	}
+	p.asked[pause][int64(push.Shard(recipientKey))] = true
 }
 
 // Run parks what is asked for, until ctx ends.
@@ -62,18 +66,21 @@ func (p *Parker) Run(ctx context.Context) error {
 // pass parks a portion of each pause. It is full while there is more.
 func (p *Parker) pass(ctx context.Context) (full bool, err error) {
 	p.mu.Lock()
-	asked := slices.Collect(maps.Keys(p.asked))
-	clear(p.asked)
+	asked := p.asked
+	p.asked = map[uuid.UUID]map[int64]bool{}
 	p.mu.Unlock()
-	for _, pause := range asked {
-		_, more, err := p.store.ParkDue(ctx, pause)
+	for pause, shards := range asked {
+		near := slices.Collect(maps.Keys(shards)) // a shard is the key of a recipient in it
+		_, more, err := p.store.ParkDue(ctx, pause, near)
 		if err != nil {
 			return false, err
 		}
-		if more {
-			p.Ask(pause)
-			full = true
+		for _, key := range near {
+			if more {
+				p.Ask(pause, key)
+			}
 		}
+		full = full || more
 	}
 	return full, nil
 }

@@ -36,11 +36,18 @@ const parkSQL = `
 const longestDue = 14 * 24 * time.Hour
 
 // ParkDue parks some due pushes that a pause covers, as claims do one by one. So what is paused does not keep the workers busy, and
-// others do not wait behind it. more reports whether to call it again at once.
-func (s *Store) ParkDue(ctx context.Context, id uuid.UUID) (parked int, more bool, err error) {
-	now := time.Now()
+// others do not wait behind it. Where each shard is a lane of its own, it searches only the shards of some recipients. more reports
+// whether to call it again at once.
+func (s *Store) ParkDue(ctx context.Context, id uuid.UUID, near []int64) (parked int, more bool, err error) {
+	now, all := time.Now(), push.Lanes(1)
+	if s.db.ByShard() {
+		all = nil
+		for _, shard := range pg.ShardsOf(near...) {
+			all = append(all, push.Lane{First: int(shard), Last: int(shard)})
+		}
+	}
 	sql := pg.In(dueSQL, "{pushes}", s.db.Layouts.Pushes().All(now.Add(-longestDue), now)...)
-	for lanes := range s.db.InTurn(push.Lanes(1)) {
+	for lanes := range s.db.InTurn(all) {
 		n := 0
 		err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

@@ -19,7 +19,7 @@ import (
 func (b *bundle) parks(t *testing.T, p pause.Pause) (n int) {
 	t.Helper()
 	for more := true; more; {
-		some, again, err := b.ParkDue(t.Context(), p.ID)
+		some, again, err := b.ParkDue(t.Context(), p.ID, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestParkDue_Race(t *testing.T) {
 		made := b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.All, Reason: fmt.Sprint(round)})
 		for range 3 {
 			all.Go(func() {
-				n, _, err := b.ParkDue(t.Context(), made.ID)
+				n, _, err := b.ParkDue(t.Context(), made.ID, nil)
 				if err != nil {
 					t.Error(err)
 				}
