@@ -112,15 +112,11 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 			return c
 		}
 	}
-	if s.Due.ID == uuid.Nil || len(s.InFlight) > 0 || s.shut() {
+	if s.Due.ID == uuid.Nil || len(s.InFlight) > 0 {
 		return c
 	}
 	c.Push = s.Due
-	if s.Asked {
-		c.Outcome = Withdrawn
-		return c
-	}
-	if c.Outcome = s.route(); c.Outcome != Nothing {
+	if c.Outcome = s.route(); c.Outcome != Nothing || s.shut() {
 		return c
 	}
 	c.Channel = s.Own.Version
@@ -157,11 +153,13 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 }
 
 // shut reports whether the tenant has disabled the channel of the due push meanwhile: it waits.
-func (s *ClaimState) shut() bool { return s.Due.Own && s.Own.Disabled && !s.Own.Deleting && !s.Asked }
+func (s *ClaimState) shut() bool { return s.Due.Own && s.Own.Disabled }
 
-// route returns the outcome if the due push cannot go through the channel that it was found by, or Nothing.
+// route returns the outcome if the due push cannot go through the channel that it was found by, or nowhere any more, or Nothing.
 func (s *ClaimState) route() ClaimOutcome {
 	switch {
+	case s.Asked:
+		return Withdrawn
 	case !s.Due.Own && s.Own.Version > 0: // the tenant's channel hides the operator's
 		return Rerouted
 	case s.Due.Own && (s.Own.Version == 0 || s.Own.Deleting):
