@@ -56,15 +56,6 @@ func (qs *channelQueues) get(route string) *channelQueue {
 	return qs.own.get(route)
 }
 
-// add puts a recipient into the queue of its route.
-func (qs *channelQueues) add(d booking.Due) {
-	if q := qs.byName[d.Channel]; q != nil {
-		q.add(d)
-		return
-	}
-	qs.own.add(d)
-}
-
 // names lists the channels whose pauses workers share.
 func (qs *channelQueues) names() (all []string) {
 	for _, q := range qs.all {
