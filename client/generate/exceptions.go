@@ -34,6 +34,9 @@ var trials = map[string]string{"validate_only": "Validate", "forecast": "Forecas
 // shortPages lists the lists of large items: their pages have the API's default size instead of the largest.
 var shortPages = map[string]bool{"list-policy-versions": true}
 
+// typedByHand maps schemas to hand-written types.
+var typedByHand = map[string]string{"OwnChannel": "ChannelSettings"}
+
 // refusals maps the document's problems to the types of the package.
 var refusals = map[string][]string{
 	"InvalidProblem":   {"Invalid"},

@@ -152,8 +152,8 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	return c
 }
 
-// shut reports whether the tenant has disabled the channel of the due push meanwhile: it waits.
-func (s *ClaimState) shut() bool { return s.Due.Own && s.Own.Disabled }
+// shut reports whether the tenant has disabled the channel of the due push meanwhile, or deletes it: the push waits.
+func (s *ClaimState) shut() bool { return s.Due.Own && (s.Own.Disabled || s.Own.Deleting) }
 
 // route returns the outcome if the due push cannot go through the channel that it was found by, or nowhere any more, or Nothing.
 func (s *ClaimState) route() ClaimOutcome {
@@ -162,7 +162,7 @@ func (s *ClaimState) route() ClaimOutcome {
 		return Withdrawn
 	case !s.Due.Own && s.Own.Version > 0: // the tenant's channel hides the operator's
 		return Rerouted
-	case s.Due.Own && (s.Own.Version == 0 || s.Own.Deleting):
+	case s.Due.Own && s.Own.Version == 0:
 		return Orphaned
 	}
 	return Nothing

@@ -34,3 +34,9 @@ type Result struct {
 	Segments          int           // of the text message that the provider was sent; 0: none
 	Error             string        // why it was not delivered, at most 300 bytes; empty if it was
 }
+
+// Connected is a channel that keeps connections to its provider.
+type Connected interface {
+	// CloseIdle closes the connections that no attempt uses.
+	CloseIdle()
+}

@@ -56,3 +56,15 @@ func parseURL(text string) (*url.URL, error) {
 	u.Path = cmp.Or(u.Path, "/") // without it, joined paths would be relative
 	return u, nil
 }
+
+// CloseIdle implements [Connected].
+func (w *Webhook) CloseIdle() { w.client.Close() }
+
+// CloseIdle implements [Connected].
+func (s *SMS) CloseIdle() { s.client.Close() }
+
+// CloseIdle implements [Connected].
+func (f *FCM) CloseIdle() { f.client.Close() }
+
+// CloseIdle implements [Connected].
+func (a *APNs) CloseIdle() { a.client.Close() }

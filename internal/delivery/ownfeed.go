@@ -15,6 +15,8 @@ import (
 const (
 	// freshPage is the number of pushes of each rank through channels of tenants that a wake-up adds to queues.
 	freshPage = 2000
+	// freshTime is the time since when pushes are fresh, for a wake-up without a time.
+	freshTime = 5 * time.Second
 	// routesPage is the number of channels that the owner looks at in one pass.
 	routesPage = 1000
 	// fedAtOnce is the number of pages that the owner reads in one pass, and fedPushes that of the pushes in all of them.
@@ -31,10 +33,13 @@ type routesSeen struct {
 }
 
 // addFresh adds the pushes of a lane through channels of tenants that became due since a time to the queues of these
-// channels. From the beginning, the owner does that.
+// channels. The owner of the lane finds older ones.
 func (w *Worker) addFresh(ctx context.Context, l push.Lane, from time.Time) error {
-	if w.queues.own == nil || from.IsZero() || !w.cfg.Own.InUse() {
+	if w.queues.own == nil || !w.cfg.Own.InUse() {
 		return nil
+	}
+	if from.IsZero() {
+		from = time.Now().Add(-freshTime)
 	}
 	due, _, err := w.store.Due(ctx, booking.DueOrder{
 		Lane: l, From: from, Channels: []booking.DueChannel{{Name: booking.OwnRoute, Most: freshPage}}, Without: w.delayedIn(l), Most: len(push.Levels) * 2 * freshPage,

@@ -20,6 +20,7 @@ import (
 type ownChannel struct {
 	tenant uuid.UUID
 	name   string
+	pause  uuid.UUID                     // see pauseOf
 	find   func() (channel.Entry, error) // the channel as it is now; an error: its pushes wait
 	stop   context.CancelFunc
 

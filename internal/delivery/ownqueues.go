@@ -22,8 +22,11 @@ type OwnChannels interface {
 	// channel is the operator's.
 	Claimed(tenant uuid.UUID, name string, version int64) (channel.Entry, error)
 
-	// Get returns the channel of a name for a tenant, and whether it is the tenant's own. With an error, pushes wait.
+	// Get returns the channel of a name for a tenant, and whether it is the tenant's own, or may be. With an error, pushes wait.
 	Get(tenant uuid.UUID, name string) (e channel.Entry, own bool, err error)
+
+	// Refresh has a tenant's channels read again before their next use.
+	Refresh(tenant uuid.UUID)
 
 	// InUse reports whether any tenant may have a channel.
 	InUse() bool
@@ -99,10 +102,10 @@ func (qs *ownQueues) begin(route string) *channelQueue {
 	}
 	t.queues++
 	ctx, stop := context.WithCancel(qs.work)
-	q = newOwnQueue(route, &ownChannel{tenant: tenant, name: name, stop: stop, find: func() (channel.Entry, error) {
+	q = newOwnQueue(route, &ownChannel{tenant: tenant, name: name, pause: pauseOf(route), stop: stop, find: func() (channel.Entry, error) {
 		e, own, err := qs.channels.Get(tenant, name)
 		if !own { // it was deleted: claims find out, and cancel the pushes
-			return channel.Entry{}, err
+			return channel.Entry{}, nil
 		}
 		return e, err
 	}}, t.slots)
@@ -168,8 +171,8 @@ func (qs *ownQueues) hold(of uuid.UUID, left time.Duration) {
 		return
 	}
 	qs.held[of] = until
-	for route, q := range qs.byRoute {
-		if pauseOf(route) == of {
+	for _, q := range qs.byRoute {
+		if q.own.pause == of {
 			q.hold(q.own.tenant, left)
 		}
 	}
@@ -206,11 +209,11 @@ func (q *channelQueue) expect(backlog bool) {
 	q.own.backlog = backlog
 }
 
-// endIfIdle closes the queue if it has had nothing to do for a while.
+// endIfIdle closes the queue if it has had nothing to do for a while. If it has a backlog in spite of that, it begins again.
 func (q *channelQueue) endIfIdle(now time.Time) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.own.backlog && q.own.usable || q.busy > 0 || q.waiting.len() > 0 || q.holds.some(now, q.waiting.of) {
+	if q.busy > 0 || q.waiting.len() > 0 || q.holds.some(now, q.waiting.of) {
 		q.own.usedAt = now
 	}
 	q.closed = now.Sub(q.own.usedAt) > ownIdle

@@ -54,6 +54,8 @@ func (o *ownChannels) Claimed(tenant uuid.UUID, name string, version int64) (cha
 
 func (o *ownChannels) InUse() bool { return true }
 
+func (o *ownChannels) Refresh(uuid.UUID) {}
+
 // set has a tenant's channel send through a provider at a speed.
 func (o *ownChannels) set(tenant uuid.UUID, name string, p channel.Channel, s pace.Speed) {
 	o.mu.Lock()
@@ -176,6 +178,7 @@ func TestOwnQueues_Unusable(t *testing.T) {
 	if got := b.read(t, booked.ID); got.Attempts != 0 || got.Status != push.Scheduled {
 		t.Errorf("a push waits with %d attempts, and status %s", got.Attempts, got.Status)
 	}
+	b.audit(t, nil)
 	b.channels.set(b.tenant, "mine", p, pace.PerSpan(1, time.Hour, 1))
 	eventually(t, "the first one is sent", func() bool { return len(p.all()) == 1 })
 	time.Sleep(100 * time.Millisecond)

@@ -39,9 +39,9 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 				}
 				continue
 			}
-			left, _ := q.room() // meanwhile the provider may be down, the queue empty, or the slots in use
-			n = min(n, left)
 		}
+		left, _ := q.room() // meanwhile the provider may be down, the queue empty, or the slots in use
+		n = min(n, left)
 		for range n {
 			q.count(1, 1)
 			permit()
@@ -82,11 +82,13 @@ func (q *channelQueue) room() (permits int, wait time.Duration) {
 	}
 	left := q.slots.left(q.busy) // read once: other channels change it
 	if room > 0 && left <= 0 {
-		if q.slots.queue != nil {
-			q.slots.queue.add(q)
+		if q.slots.queue == nil {
+			return 0, slotsWait
+		}
+		q.slots.queue.add(q)
+		if left = q.slots.left(q.busy); left <= 0 { // no slot became free before it was added
 			return 0, ownSlotsWait
 		}
-		return 0, slotsWait
 	}
 	return max(min(room, left), 0), wait
 }

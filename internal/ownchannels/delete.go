@@ -28,7 +28,7 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 	}
 	s.directory.Refresh(tenant)
 	if err := s.settle(ctx); err != nil {
-		return 0, err
+		return 0, errors.Join(err, s.keep(ctx, tenant, name, cancel))
 	}
 	for until := time.Now().Add(endingTime); ; {
 		if cancel {
@@ -38,11 +38,11 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 			}
 		}
 		err = s.store.DeleteChannel(ctx, tenant, name, canceled)
-		if !errors.As(err, new(*tenantchannel.InUseError)) {
-			return canceled, err
+		if err == nil {
+			return canceled, nil
 		}
-		if !cancel {
-			return 0, errors.Join(err, s.store.KeepChannel(context.WithoutCancel(ctx), tenant, name))
+		if !cancel || !errors.As(err, new(*tenantchannel.InUseError)) {
+			return canceled, errors.Join(err, s.keep(ctx, tenant, name, cancel))
 		}
 		if time.Now().After(until) {
 			return canceled, err
@@ -53,7 +53,16 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 	}
 }
 
-// settle waits for the transactions that may have read the channel before it was marked for deletion.
+// keep ends a deletion that failed, unless it may have canceled pushes: then another request goes on with it.
+func (s *Service) keep(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error {
+	if cancel {
+		return nil
+	}
+	return s.store.KeepChannel(context.WithoutCancel(ctx), tenant, name)
+}
+
+// settle waits for the transactions that may have read the channel before it was marked for deletion. It returns
+// [tenantchannel.ErrChanged] if they take too long.
 func (s *Service) settle(ctx context.Context) error {
 	before, err := s.store.Deciders(ctx)
 	for until := time.Now().Add(endingTime); err == nil && len(before) > 0 && time.Now().Before(until); {
@@ -63,6 +72,9 @@ func (s *Service) settle(ctx context.Context) error {
 		var now []string
 		now, err = s.store.Deciders(ctx)
 		before = slices.DeleteFunc(before, func(id string) bool { return !slices.Contains(now, id) })
+	}
+	if err == nil && len(before) > 0 {
+		return tenantchannel.ErrChanged
 	}
 	return err
 }

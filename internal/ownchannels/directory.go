@@ -24,8 +24,12 @@ import (
 const (
 	watchEvery = 500 * time.Millisecond
 	loadTime   = 2 * time.Second
+	loadPause  = 250 * time.Millisecond // after a read that failed
 	// After idleAfter without a use, a tenant's channels are closed and forgotten.
 	idleAfter = 5 * time.Minute
+	// A process reads the channels of loadsAtOnce tenants at the same time: thousands may begin to send in the same second, and others
+	// need Postgres, too.
+	loadsAtOnce = 4
 	// An entry is read again after freshFor, because the name of the tenant may have changed, which OfferedTo uses.
 	freshFor = time.Minute
 )
@@ -53,6 +57,8 @@ type Directory struct {
 	lease    time.Duration
 	log      *slog.Logger
 
+	loads chan struct{} // has an element for each read under way
+
 	mu      sync.Mutex
 	tenants map[uuid.UUID]*known
 	seen    int64 // the version of the changes that were noticed
@@ -67,6 +73,7 @@ type known struct {
 	own     tenantchannel.Own
 	entries map[string]entry
 	readAt  time.Time // zero: not read yet
+	failed  time.Time // when a read failed last
 }
 
 // entry is a channel of a tenant that this process has opened.
@@ -79,7 +86,7 @@ type entry struct {
 
 // NewDirectory returns a directory. offered lists the channels of the operator with their tenants.
 func NewDirectory(operator *channel.Set, configured []config.Channel, reader Reader, open Opener, bounds config.TenantChannels, lease time.Duration, log *slog.Logger) *Directory {
-	d := &Directory{operator: operator, offered: map[string][]string{}, reader: reader, open: open, bounds: bounds, lease: lease, log: log, tenants: map[uuid.UUID]*known{}}
+	d := &Directory{operator: operator, offered: map[string][]string{}, reader: reader, open: open, bounds: bounds, lease: lease, log: log, loads: make(chan struct{}, loadsAtOnce), tenants: map[uuid.UUID]*known{}}
 	for _, c := range configured {
 		if c.OfferedTo != nil {
 			d.offered[c.Name] = c.OfferedTo
@@ -140,7 +147,7 @@ func (k *known) close() {
 
 // closeIdle closes the idle connections of a channel. Attempts under way continue.
 func closeIdle(c channel.Channel) {
-	if of, ok := c.(interface{ CloseIdle() }); ok {
+	if of, ok := c.(channel.Connected); ok {
 		of.CloseIdle()
 	}
 }
@@ -168,21 +175,35 @@ func (d *Directory) of(tenant uuid.UUID, version int64) (*known, error) {
 	if !k.changed.Swap(false) && time.Since(k.readAt) < freshFor && k.own.Version >= version {
 		return k, nil
 	}
+	if time.Since(k.failed) < loadPause {
+		return k.asKnown(version, errNotRead)
+	}
+	d.loads <- struct{}{}
+	defer func() { <-d.loads }()
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
 	at := time.Now()
 	own, err := d.reader.KnownChannels(ctx, tenant)
 	if err != nil {
-		k.changed.Store(true)
-		if k.entries != nil && k.own.Version >= version { // as they were last
-			return k, nil
-		}
-		k.mu.Unlock()
-		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+		k.failed = time.Now()
+		return k.asKnown(version, err)
 	}
 	k.take(d, own)
 	k.readAt = at
 	return k, nil
+}
+
+var errNotRead = errors.New("Postgres does not answer")
+
+// asKnown returns the channels as they were read last, locked. Otherwise, or if they are older than a version, it unlocks them, and
+// returns why they could not be read.
+func (k *known) asKnown(version int64, err error) (*known, error) {
+	k.changed.Store(true)
+	if k.entries != nil && k.own.Version >= version {
+		return k, nil
+	}
+	k.mu.Unlock()
+	return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 }
 
 // take opens the channels that have changed, and closes the others that were opened before.
@@ -240,12 +261,12 @@ func stored(c tenantchannel.Channel) config.TenantChannel {
 	return s
 }
 
-// Get returns the channel of a name for a tenant, and whether it is the tenant's own. The error wraps [ErrUnusable] if pushes
-// have to wait.
+// Get returns the channel of a name for a tenant, and whether it is the tenant's own, or may be. The error wraps [ErrUnusable]
+// if pushes have to wait.
 func (d *Directory) Get(tenant uuid.UUID, name string) (e channel.Entry, own bool, err error) {
 	k, err := d.of(tenant, 0)
 	if err != nil {
-		return e, false, err
+		return e, true, err
 	}
 	defer k.mu.Unlock()
 	if mine, ok := k.entries[name]; ok {

@@ -139,7 +139,8 @@ func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, 
 	return pushes, oldest, pg.Classify(err)
 }
 
-// Overdue returns for how long the oldest due push of a configured channel has been due; 0 if none is due.
+// Overdue returns for how long the oldest due push of a configured channel has been due; 0 if none is due. Channels of tenants do
+// not count: a tenant may make a slow one, or disable it.
 func (s *Store) Overdue(ctx context.Context) (d time.Duration, err error) {
 	err = s.db.ReadPool.QueryRow(ctx, pg.InAllShards(pg.ChannelsSQL)+`
 		SELECT coalesce(clock_timestamp() - min(p.next_at), '0')
@@ -148,6 +149,6 @@ func (s *Store) Overdue(ctx context.Context) (d time.Duration, err error) {
 			WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 			ORDER BY next_at LIMIT 1
 		) p
-		WHERE `+pg.Configured, s.db.Cfg.Channels).Scan(&d)
+		WHERE c.name <> '`+booking.OwnRoute+`' AND `+pg.Configured, s.db.Cfg.Channels).Scan(&d)
 	return d, pg.Classify(err)
 }

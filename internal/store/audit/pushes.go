@@ -13,12 +13,13 @@ var allForgotten = `(
 			) l
 		)`
 
-// waitingQuery finds overdue pushes. A push that waits for another attempt of its recipient is not overdue.
+// waitingQuery finds overdue pushes. A push that waits for another attempt of its recipient is not overdue. Nor is one that waits for a
+// channel of its tenant, which may be slow or disabled, until it expires.
 var waitingQuery = auditQuery{
 	who:  `p.tenant_id, p.recipient, p.id`,
 	at:   `p.send_at`,
 	from: `(SELECT * FROM near_live WHERE ` + overdue + ` AND @latest::bool) l JOIN known p ON p.id = l.push_id`,
-	where: `NOT EXISTS (
+	where: `(l.own_channel IS NULL OR l.expires_at < now() - @grace::interval) AND NOT EXISTS (
 		SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = ` + pg.UnderWay + ` AND o.next_at - now() > - @grace::interval)`,
 	checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', l.next_at, l.expires_at)`}},
 }
@@ -39,7 +40,7 @@ var pushQuery = auditQuery{
 	from:  checkedPushes + ` p LEFT JOIN own_tenants t ON t.id = p.tenant_id ` + itsChunk,
 	where: `true`,
 	checks: []auditCheck{
-		{"not-live", `(p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
+		{"not-live", `(p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, coalesce(l.own_channel, l.channel)) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
 			OR l.token IS NULL AND l.next_at <> p.next_at AND NOT (coalesce(l.pause_id, l.campaign_id) IS NOT NULL AND l.next_at = 'infinity')`,
 			`format('it is %s, to be tried at %s (plan %s), and in the table live: %s, to be tried at %s (plan %s)', p.status, p.next_at, p.plan, l.push_id IS NOT NULL, l.next_at, l.plan)`},
 		{"overdue", `p.status = 'scheduled' AND l.token IS NULL AND p.expires_at < now() - @grace::interval AND p.next_at >= now() - @grace::interval`,

@@ -22,23 +22,24 @@ import (
 // row if nothing is left. A deletion that was interrupted goes on with the next request.
 
 // bookedSQL lists the pushes of a tenant, $1, that have not ended, through a channel, $2.
-const bookedSQL = `SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token IS NULL AS waits FROM live l
-	WHERE l.tenant_id = $1 AND coalesce(l.own_channel, l.channel) = $2`
+const bookedSQL = `SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token IS NULL AS waits FROM live l WHERE l.tenant_id = $1 AND l.own_channel = $2
+	UNION ALL
+	SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token IS NULL FROM live l WHERE l.tenant_id = $1 AND l.own_channel IS NULL AND l.channel = $2`
 
 // BeginDelete marks a channel for deletion. Without cancel, it returns a [*tenantchannel.InUseError] instead if pushes are
-// booked for it. It returns [push.ErrNotFound] if there is no such channel.
+// booked for it. It returns [push.ErrNotFound] if there is no such channel. It goes on with a deletion that was interrupted.
 func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error {
 	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
 		if was.ID == uuid.Nil {
 			return push.ErrNotFound
 		}
+		if was.Deleting {
+			return nil
+		}
 		if !cancel {
 			if err := unused(ctx, tx, tenant, name); err != nil {
 				return err
 			}
-		}
-		if was.Deleting {
-			return nil
 		}
 		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = clock_timestamp() WHERE id = $1`, was.ID); err != nil {
 			return err
@@ -119,7 +120,7 @@ func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string,
 // for it.
 func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string, canceled int) error {
 	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
-		if was.ID == uuid.Nil { // an earlier run, or another request, deleted it
+		if was.ID == uuid.Nil || !was.Deleting { // an earlier run, or another request, deleted it; it may have been made again
 			return nil
 		}
 		if err := unused(ctx, tx, tenant, name); err != nil {
