@@ -193,7 +193,7 @@ func (d *Directory) of(tenant uuid.UUID, version int64) (*known, error) {
 	return k, nil
 }
 
-var errNotRead = errors.New("Postgres does not answer")
+var errNotRead = errors.New("no answer from Postgres")
 
 // asKnown returns the channels as they were read last, locked. Otherwise, or if they are older than a version, it unlocks them, and
 // returns why they could not be read.
