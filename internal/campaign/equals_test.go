@@ -26,7 +26,9 @@ func TestSimulate_EqualsStart(t *testing.T) {
 	t.Parallel()
 	b, seen := setup(t), map[string]int{}
 	b.parse = picky{}
-	rapid.Check(t, func(t *rapid.T) {
+	outcomes := []string{"accepted", "deferred", "refused", "opted_out", "invalid", "better starts", "collisions"}
+	missing := func(what string) bool { return seen[what] == 0 }
+	check := func(t *rapid.T) {
 		x := newRandom(t, b)
 		sum, each := b.simulate(t, x.draft, x.own)
 		x.holdsTotals(t, sum, each)
@@ -66,13 +68,13 @@ func TestSimulate_EqualsStart(t *testing.T) {
 		}
 		seen["better starts"] += len(sum.BetterStarts)
 		seen["collisions"] += len(sum.CollidesWith)
-	})
-	t.Logf("%v", seen)
-	for _, what := range []string{"accepted", "deferred", "refused", "opted_out", "invalid", "better starts", "collisions"} {
-		if seen[what] == 0 {
-			t.Errorf("%s: none", what)
+	}
+	for range 10 { // one in some hundred runs has no deferred push
+		if rapid.Check(t, check); !slices.ContainsFunc(outcomes, missing) {
+			return
 		}
 	}
+	t.Errorf("in ten runs: %v", seen)
 }
 
 // violations returns the conflicts of a recipient at a time.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -85,7 +87,7 @@ func (s *Service) put(ctx context.Context, tenant uuid.UUID, name string, object
 	}
 	settings, kept, bad, err := s.cfg.Bounds.ReadTenantChannel(name, object, before, s.cfg.Lease)
 	if err == nil {
-		err = bad.Err()
+		err = append(bad, lostSecrets(was, object)...).Err()
 	}
 	if err != nil {
 		return c, false, err
@@ -101,6 +103,21 @@ func (s *Service) put(ctx context.Context, tenant uuid.UUID, name string, object
 		change.Secrets[member] = string(secret)
 	}
 	return s.store.PutChannel(ctx, tenant, change)
+}
+
+// lostSecrets returns an error for each stored secret that no key opens and that the members in object leave out: it cannot be kept.
+func lostSecrets(was tenantchannel.Channel, object json.RawMessage) (bad invalid.FieldErrors) {
+	if was.Fault == nil {
+		return nil
+	}
+	var given map[string]json.RawMessage
+	_ = json.Unmarshal(object, &given) // an error is reported elsewhere
+	for _, member := range slices.Sorted(maps.Keys(was.SecretAt)) {
+		if _, sent := given[member]; !sent {
+			bad.Add(member, nil, "must be sent again, or be null to remove it: the stored secret cannot be opened")
+		}
+	}
+	return bad
 }
 
 // Get returns a tenant's own channel, or [push.ErrNotFound].

@@ -17,7 +17,7 @@ var Checks = []Check{
 	{"quiet-hours", "A push is promised or was sent within quiet hours of its recipient.", "I2"},
 	{"opted-out", "A push was accepted or sent for a recipient who had opted out of it.", "I2"},
 	{"overlap", "Two attempts of one recipient were under way at once.", "I3"},
-	{"overdue", "A push has been due or expired for more than five minutes and still waits. This also happens while its channel takes nothing or workers are too few.", "I1"},
+	{"overdue", "A push has been due or expired for more than five minutes and still waits. This also happens while its channel takes nothing or workers are too few. A push through a channel of its tenant counts when it has expired.", "I1"},
 	{"not-live", "A waiting push is missing in the table live, which workers search, or differs there; or a push that has ended is still in it.", "I1"},
 	{"lost", "The lease of an attempt expired more than five minutes ago, and the attempt was not ended.", "I1"},
 	{"open-attempt", "An attempt has not ended and is not the current attempt of its push; or a push that is being sent has no attempt under way.", "I3"},

@@ -187,7 +187,7 @@ func (c *Chunk) Write(ctx context.Context, decided []Decided, granted []booking.
 	failpoint.Hit(failpoint.CampaignDecided)
 	b, of := &pgx.Batch{}, &c.part.Campaign
 	if len(granted) > 0 {
-		pushes.QueueInsert(b, granted, c.read.Pushes, &c.read.Terms)
+		pushes.QueueInsert(b, granted, c.read)
 		(*pushes.HeldCrowds)(nil).QueueChanged(b, granted)
 		pushes.QueueNearLimits(b, granted)
 	}

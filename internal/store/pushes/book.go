@@ -230,7 +230,7 @@ func insert(ctx context.Context, c *pgxpool.Conn, granted []booking.Grant, r *Bo
 	failpoint.Hit(failpoint.BookLocked)
 	b := &pgx.Batch{}
 	if len(granted) > 0 {
-		QueueInsert(b, granted, r.Pushes, &r.Terms)
+		QueueInsert(b, granted, r)
 		queueKeyed(b, granted)
 		crowds.QueueChanged(b, granted)
 		QueueNearLimits(b, granted)

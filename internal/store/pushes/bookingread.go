@@ -39,6 +39,8 @@ type BookingRead struct {
 	reach    time.Duration // the longest of the policies
 	Pushes   pg.Parts
 	Terms    terms.Read
+
+	configured []string // channels of the operator; nil: not known
 	People   terms.People
 
 	Begun     bool              // the transaction has begun, and holds the locks
@@ -63,7 +65,7 @@ type portionRead struct {
 // NewBookingRead returns a read for some orders, of up to most bookings of each recipient; 0: all. rerun means that an
 // earlier run of the transaction may have booked the drafts.
 func (s *Store) NewBookingRead(orders []booking.Order, rerun bool, most int) *BookingRead {
-	r := &BookingRead{at: map[quota.Recipient]int{}, Pushes: s.db.Layouts.Pushes()}
+	r := &BookingRead{at: map[quota.Recipient]int{}, Pushes: s.db.Layouts.Pushes(), configured: s.db.Cfg.Channels}
 	for _, o := range orders {
 		known := r.Terms.Use(&s.terms.Known, o.Tenant())
 		terms := known.Or(o.Policy)

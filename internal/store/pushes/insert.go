@@ -11,15 +11,15 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/store/terms"
 )
 
 // QueueInsert adds the statements that store the granted pushes to a batch. The transaction has read the terms of their
 // tenants.
-func QueueInsert(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts, of *terms.Read) {
+func QueueInsert(b *pgx.Batch, granted []booking.Grant, r *BookingRead) {
+	pushes := r.Pushes
 	for i := range granted {
 		p := &granted[i].Push
-		p.Own = of.OwnChannel(p.Tenant, p.Channel).Version > 0
+		p.Own = r.Terms.IsOwn(p.Tenant, p.Channel, r.configured)
 	}
 	for table, order := range pg.ByTable(granted, func(g booking.Grant) string { return pushes.At(g.Push.SendAt) }) {
 		keys := byRecipientKey(granted, order)

@@ -3,6 +3,7 @@ package terms
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -167,6 +168,13 @@ func (r *Read) Person(who quota.Recipient, people *People) booking.Person {
 		return booking.Person{OptOuts: booking.OptOuts{All: true}}
 	}
 	return people.Found[who]
+}
+
+// IsOwn reports whether a push through a channel of that name goes through one of its tenant: the tenant has such a channel, or it had
+// one that was deleted while the push was checked. Then nothing is sent, and the push is canceled when it is due.
+func (r *Read) IsOwn(tenant uuid.UUID, name string, configured []string) bool {
+	of := r.Used[tenant]
+	return of.Channels[name].Version > 0 || of.ChannelsVersion > 0 && configured != nil && !slices.Contains(configured, name)
 }
 
 // OwnChannel returns the state of a tenant's own channel of that name. It has no Version if there is none.
