@@ -41,7 +41,7 @@ type BookingRead struct {
 	Terms    terms.Read
 
 	configured []string // channels of the operator; nil: not known
-	People   terms.People
+	People     terms.People
 
 	Begun     bool              // the transaction has begun, and holds the locks
 	lockReads int               // how many results list keys for locked
