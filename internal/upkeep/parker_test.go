@@ -36,18 +36,19 @@ func (p *parking) ParkDue(_ context.Context, pause uuid.UUID, near []int64) (par
 func TestParker(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		const between = time.Minute + 100*time.Millisecond // the loop does not wake at the same time
 		large, small := uuid.New(), uuid.New()
 		p := &parking{portions: map[uuid.UUID]int{large: 5, small: 1}, fails: 1}
 		parker := upkeep.NewParker(p, quiet)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- parker.Run(ctx) }()
-		time.Sleep(time.Minute)
+		time.Sleep(between)
 		if len(p.calls) != 0 {
 			t.Errorf("%d calls without need", len(p.calls))
 		}
 		parker.Ask(large, 7)
-		time.Sleep(time.Minute)
+		time.Sleep(between)
 		for i := range 100 {
 			parker.Ask(large, int64(push.Shards*i+7))
 			parker.Ask(small, 8)
