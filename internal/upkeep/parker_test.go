@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 // parking has pauses with a number of portions to park.
 type parking struct {
+	mu       sync.Mutex
 	portions map[uuid.UUID]int
 	calls    []uuid.UUID
 	near     []int64 // of the last call
@@ -23,12 +25,21 @@ type parking struct {
 }
 
 func (p *parking) ParkDue(_ context.Context, pause uuid.UUID, near []int64) (parked int, more bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.calls, p.near = append(p.calls, pause), near
 	if p.fails--; p.fails >= 0 {
 		return 0, false, errors.New("no connection")
 	}
 	p.portions[pause]--
 	return 1, p.portions[pause] > 0, nil
+}
+
+// made lists the calls.
+func (p *parking) made() []uuid.UUID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.calls)
 }
 
 // TestParker: what is asked for is parked until nothing is left, and then not looked at any more. Many claims of one pause cost
@@ -44,8 +55,8 @@ func TestParker(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- parker.Run(ctx) }()
 		time.Sleep(between)
-		if len(p.calls) != 0 {
-			t.Errorf("%d calls without need", len(p.calls))
+		if n := len(p.made()); n != 0 {
+			t.Errorf("%d calls without need", n)
 		}
 		parker.Ask(large, 7)
 		time.Sleep(between)
@@ -55,7 +66,7 @@ func TestParker(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		count := func(pause uuid.UUID) (n int) {
-			for range slices.DeleteFunc(slices.Clone(p.calls), func(one uuid.UUID) bool { return one != pause }) {
+			for range slices.DeleteFunc(p.made(), func(one uuid.UUID) bool { return one != pause }) {
 				n++
 			}
 			return n
@@ -63,10 +74,10 @@ func TestParker(t *testing.T) {
 		if count(large) != 1+5 || count(small) != 1 {
 			t.Errorf("%d and %d calls", count(large), count(small))
 		}
+		cancel()
+		<-done
 		if len(p.near) != 1 {
 			t.Errorf("the last call is for %v", p.near)
 		}
-		cancel()
-		<-done
 	})
 }
