@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulk"
@@ -292,13 +291,4 @@ func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 	loops, gauges := a.worker()
 	a.metrics.Watch(gauges)
 	return runAll(ctx, append(loops, func(ctx context.Context) error { return a.runAPI(ctx, ready) }))
-}
-
-// runAll runs loops at the same time until ctx ends, or one of them fails.
-func runAll(ctx context.Context, loops []func(context.Context) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, run := range loops {
-		g.Go(func() error { return run(ctx) })
-	}
-	return g.Wait()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -115,4 +116,13 @@ func (a *App) metricsOnly() http.Handler {
 		_ = json.NewEncoder(w).Encode(report) // a caller that went away needs no answer
 	})
 	return mux
+}
+
+// runAll runs loops at the same time until ctx ends, or one of them fails.
+func runAll(ctx context.Context, loops []func(context.Context) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, run := range loops {
+		g.Go(func() error { return run(ctx) })
+	}
+	return g.Wait()
 }

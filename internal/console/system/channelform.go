@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/url"
 	"regexp"
 	"slices"
@@ -128,43 +127,7 @@ func fieldOf(m ownchannels.Member) channelField {
 // abbreviations are written in capitals.
 var abbreviations = strings.NewReplacer(" sid", " SID", " id", " ID", " url", " URL", "tls", "TLS", "url", "URL", "api ", "API ", "reply to", "reply-to")
 
-// labelOf returns the label for a member: Account SID for account_sid.
-func labelOf(member string) string {
-	words := abbreviations.Replace(strings.ReplaceAll(member, "_", " "))
-	return strings.ToUpper(words[:1]) + words[1:]
-}
-
-// labels returns the labels of the fields by their members.
-func (f *channelForm) labels() map[string]string {
-	all := map[string]string{}
-	f.each(func(c *channelField) {
-		if strings.Contains(c.Name, "_") {
-			all[c.Name] = c.Label
-		}
-	})
-	return all
-}
-
 var memberName = regexp.MustCompile(`[a-z]+(_[a-z]+)+`)
-
-// withLabels replaces the names of members by the labels of their fields.
-func withLabels(text string, labels map[string]string) string {
-	return memberName.ReplaceAllStringFunc(text, func(name string) string {
-		if label := labels[name]; label != "" {
-			return label
-		}
-		return name
-	})
-}
-
-// sentence returns a meaning of a setting as a sentence.
-func sentence(meaning string, labels map[string]string) string {
-	text := withLabels(meaning, labels)
-	if text == "" || strings.HasSuffix(text, ".") {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:] + "."
-}
 
 // fill shows a stored channel in the form. A value that equals the default is left out, so that it stays the default.
 func (f *channelForm) fill(members map[string]any) {
@@ -282,21 +245,4 @@ func (f *channelForm) shown(members client.ChannelSettings) string {
 		return ""
 	}
 	return string(text)
-}
-
-// atFields puts what the API finds wrong at the fields of the form, with their labels.
-func (f *channelForm) atFields(err error) error {
-	var invalid *client.Invalid
-	if !errors.As(err, &invalid) {
-		return err
-	}
-	labels := f.labels()
-	for i := range invalid.Errors {
-		fault := &invalid.Errors[i]
-		fault.Message = withLabels(fault.Message, labels)
-		if frame.FieldOf(fault.Location) == "throughput" {
-			fault.Location = "throughput.rate"
-		}
-	}
-	return err
 }
