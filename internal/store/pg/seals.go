@@ -160,12 +160,22 @@ func (s *DB) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID) (
 func (s *DB) ForgetSecrets(ctx context.Context, lost []LostSecret) error {
 	return s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		b := &pgx.Batch{}
+		var channels []uuid.UUID
 		for _, l := range lost {
+			if l.Table == "tenant_channels" {
+				channels = append(channels, l.Row)
+			}
 			for _, of := range sealedColumns {
 				if of.table == l.Table && of.column == l.Column {
 					b.Queue(fmt.Sprintf(`UPDATE %[1]s SET %[2]s = '', %[3]s WHERE id = $1 AND %[2]s = $2`, of.table, of.column, of.lost), l.Row, l.sealed)
 				}
 			}
+		}
+		if len(channels) > 0 { // programs that have them open learn of it
+			b.Queue(`
+				WITH next AS (UPDATE channel_changes SET version = version + 1 RETURNING version),
+					changed AS (UPDATE tenant_channels c SET version = next.version FROM next WHERE c.id = ANY ($1::uuid[]) RETURNING c.tenant_id)
+				UPDATE tenants t SET channels_version = next.version FROM next WHERE t.id IN (SELECT tenant_id FROM changed)`, channels)
 		}
 		return c.SendBatch(ctx, b).Close()
 	})
