@@ -190,7 +190,7 @@ func TestPauses_CommandLineErrors(t *testing.T) {
 		{"pause --tenant acme --all --until 2020-01-01T00:00:00Z", 2, []string{`--until "2020-01-01T00:00:00Z"`, "in the future"}},
 		{"pause --tenant acme --all --until -1h", 2, []string{"--until"}},
 		{"pause --all-tenants --campaign 0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", 2, []string{"--campaign needs --tenant"}},
-		{"pause --tenant nobody --all", 1, []string{`"nobody"`}},
+		{"pause --tenant unknown --all", 1, []string{`"unknown"`}},
 		{"pause --tenant acme --campaign 0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", 1, []string{"no such campaign"}},
 		{"pause --tenant acme --channel pish", 1, []string{`--channel "pish": unknown channel; the nearest name is push. The channels are: push`}},
 		{"resume --tenant acme", 2, []string{"expected --all, --channel, --category or --campaign"}},
