@@ -1396,8 +1396,8 @@ func (a ChannelsAPI) Delete(ctx context.Context, name string, o ChannelOptions) 
 
 // Test is POST /v1/channels/{name}/test: send a test message through a channel of your own.
 //
-// Makes one attempt at once, outside of any quota, and returns its outcome. A tenant can make ten tests an hour. The
-// audit log lists them.
+// Makes one attempt at once, outside of any quota, and returns its outcome. A pause stops it like any attempt. A tenant
+// can make ten tests an hour. The audit log lists them.
 //
 // Refusals of its own: [Forbidden].
 //

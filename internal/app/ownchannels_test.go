@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func TestTenantChannels_Throughput(t *testing.T) {
 	}
 }
 
-// TestTenantChannels_State: a provider that is down is shown to its tenant, and to nobody else who uses a channel of that name.
+// TestTenantChannels_State: a provider that is down is shown to its tenant, and to no other tenant with a channel of that name.
 func TestTenantChannels_State(t *testing.T) {
 	t.Parallel()
 	b := setupOwn(t)
@@ -90,5 +91,39 @@ func TestTenantChannels_Expiry(t *testing.T) {
 	})
 	if p["last_error"] != "it expired before it could be sent: its channel is disabled" || p["attempts"] != 0.0 {
 		t.Errorf("%v", p)
+	}
+}
+
+// TestTenantChannels_LostSecret: a channel whose secret no key opens is not replaced by one without it.
+func TestTenantChannels_LostSecret(t *testing.T) {
+	t.Parallel()
+	b := setupOwn(t)
+	b.put("mine", `, "secret": "MARKSECRET0123456789"`)
+	testenv.Exec(t, string(b.app.cfg.DatabaseURL), `UPDATE tenant_channels SET secret = set_byte(secret, 60, get_byte(secret, 60) # 1)`)
+	if p := b.ask("PUT", "/v1/channels/mine", fmt.Sprintf(`{"type": "webhook", "url": %q, "tpye": 1}`, b.own.url)); p["status"] != 422.0 ||
+		!strings.Contains(fmt.Sprint(p), "body.secret") || !strings.Contains(fmt.Sprint(p), "must be sent again") || !strings.Contains(fmt.Sprint(p), "body.tpye") {
+		t.Errorf("a change that leaves the secret out: %v", p)
+	}
+	if c := b.put("mine", `, "secret": "OTHERSECRET0123456789"`); c["problem"] != nil {
+		t.Errorf("a change with the secret: %v", c)
+	}
+}
+
+// TestTenantChannels_TestPaused: a pause stops tests, too, and those that it stops do not count.
+func TestTenantChannels_TestPaused(t *testing.T) {
+	t.Parallel()
+	b := setupOwn(t)
+	b.put("mine", "")
+	b.put("other", "")
+	pause := b.ask("POST", "/v1/pauses", `{"scope": "channel", "name": "mine", "reason": "wrong account"}`)["id"]
+	if p := b.ask("POST", "/v1/channels/mine/test", `{"message": {"body": "x"}}`); p["status"] != 409.0 || !strings.Contains(fmt.Sprint(p["detail"]), "pause") {
+		t.Errorf("a test in a pause: %v", p)
+	}
+	if r := b.ask("POST", "/v1/channels/other/test", `{"message": {"body": "x"}}`); r["outcome"] != "delivered" || r["tests_left"] != 9.0 {
+		t.Errorf("a test beside the pause: %v", r)
+	}
+	b.text("DELETE", fmt.Sprint("/v1/pauses/", pause), "")
+	if r := b.ask("POST", "/v1/channels/mine/test", `{"message": {"body": "x"}}`); r["outcome"] != "delivered" {
+		t.Errorf("a test after the pause: %v", r)
 	}
 }

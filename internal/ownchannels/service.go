@@ -35,8 +35,11 @@ type deletions interface {
 }
 
 type tests interface {
-	BeginTest(ctx context.Context, tenant uuid.UUID, name string) (left int, err error)
-	EndTest(ctx context.Context, tenant uuid.UUID, name string, outcome push.Outcome) error
+	BeginTest(ctx context.Context, tenant uuid.UUID, name string) (tenantchannel.Test, error)
+	EndTest(ctx context.Context, tenant uuid.UUID, t tenantchannel.Test, outcome push.Outcome) error
+
+	// PausedNow reports whether a pause stops a push now.
+	PausedNow(ctx context.Context, p push.Push) (bool, error)
 }
 
 // Service changes and tests the channels of tenants.
@@ -208,15 +211,21 @@ func (s *Service) Test(ctx context.Context, tenant uuid.UUID, name, to string, m
 	if err := e.Channel.Check(to, message).Err(); err != nil {
 		return r, err
 	}
-	left, err := s.store.BeginTest(ctx, tenant, name)
-	if err != nil {
-		return r, err
-	}
 	now := time.Now().UTC()
 	p := push.Push{ID: uuid.New(), Tenant: tenant, SendAt: now.Truncate(time.Second), ExpiresAt: now.Add(time.Hour), CreatedAt: now}
 	p.Recipient, p.Channel, p.To, p.Message = "test", name, to, message
+	switch paused, err := s.store.PausedNow(ctx, p); {
+	case err != nil:
+		return r, err
+	case paused:
+		return r, fmt.Errorf("%w: a pause has stopped sending", ErrUnusable)
+	}
+	test, err := s.store.BeginTest(ctx, tenant, name)
+	if err != nil {
+		return r, err
+	}
 	result := e.Channel.Send(ctx, p, 1)
-	r = TestResult{Outcome: result.Outcome, Error: result.Error, ProviderMessageID: result.ProviderMessageID, Took: time.Since(now), Left: left}
-	_ = s.store.EndTest(context.WithoutCancel(ctx), tenant, name, result.Outcome) // the entry about the test itself is written
+	r = TestResult{Outcome: result.Outcome, Error: result.Error, ProviderMessageID: result.ProviderMessageID, Took: time.Since(now), Left: test.Left}
+	_ = s.store.EndTest(context.WithoutCancel(ctx), tenant, test, result.Outcome) // the entry about the test itself is written
 	return r, nil
 }

@@ -45,6 +45,13 @@ type Change struct {
 	Max        int   // channels of the tenant
 }
 
+// Test is a test send that has begun.
+type Test struct {
+	Entry uuid.UUID // of the audit log
+	At    time.Time // of the entry
+	Left  int       // tests that the tenant can make in this hour
+}
+
 // TestsPerHour is the maximum number of tests of a tenant in an hour.
 const TestsPerHour = 10
 

@@ -47,7 +47,7 @@ func (h *channels) routes(s *rest.Spec) []rest.Operation {
 	}, {
 		ID: "test-channel", Method: http.MethodPost, Path: Path + "/test", Tag: h.tag, Scope: push.ScopeChannelsWrite, Serve: h.test,
 		Summary:     "Send a test message through a channel of your own",
-		Description: "Makes one attempt at once, outside of any quota, and returns its outcome. A tenant can make ten tests an hour. The audit log lists them.",
+		Description: "Makes one attempt at once, outside of any quota, and returns its outcome. A pause stops it like any attempt. A tenant can make ten tests an hour. The audit log lists them.",
 		Body:        testFields.Body(s, map[string]any{"to": "+4512345678", "message": map[string]any{"body": "Hello"}}),
 		Status:      http.StatusOK, Answer: "The outcome of the attempt.", Example: testView{push.Delivered, "", "SM0123456789", 212, 9}, Problems: []rest.Kind{rest.NotFound, Unready},
 	}}

@@ -161,7 +161,7 @@ func apart(settings json.RawMessage) json.RawMessage {
 
 // BeginTest counts a test of a channel, and adds it to the audit log. It returns the number of tests that are left in this hour, or a [*tenantchannel.TooManyTestsError] if the
 // tenant has made the tests of this hour.
-func (s *Store) BeginTest(ctx context.Context, tenant uuid.UUID, name string) (left int, err error) {
+func (s *Store) BeginTest(ctx context.Context, tenant uuid.UUID, name string) (t tenantchannel.Test, err error) {
 	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, _ tenantchannel.Channel) error {
 		var (
 			tests int
@@ -176,29 +176,25 @@ func (s *Store) BeginTest(ctx context.Context, tenant uuid.UUID, name string) (l
 		if tests >= tenantchannel.TestsPerHour {
 			return &tenantchannel.TooManyTestsError{In: in}
 		}
-		left = tenantchannel.TestsPerHour - tests - 1
+		t.Left = tenantchannel.TestsPerHour - tests - 1
 		_, err = tx.Exec(ctx, `
 			UPDATE tenants t SET channel_tests = ARRAY(SELECT at FROM unnest(t.channel_tests) AS at WHERE at > clock_timestamp() - interval '1 hour') || clock_timestamp()
 			WHERE id = $1`, tenant)
 		if err != nil {
 			return err
 		}
-		return auditlogs.Record(ctx, tx, tenant, auditlog.ChannelTest, name, nil)
+		args := auditlogs.RecordArgs(push.ActorOf(ctx), tenant, auditlog.ChannelTest, name, nil)
+		return tx.QueryRow(ctx, auditlogs.RecordSQL+` RETURNING id, created_at`, args...).Scan(&t.Entry, &t.At)
 	})
-	return left, err
+	return t, err
 }
 
-// EndTest adds the outcome of a test to the latest entry of the audit log about it.
-func (s *Store) EndTest(ctx context.Context, tenant uuid.UUID, name string, outcome push.Outcome) error {
+// EndTest adds the outcome of a test to its entry of the audit log.
+func (s *Store) EndTest(ctx context.Context, tenant uuid.UUID, t tenantchannel.Test, outcome push.Outcome) error {
 	d := auditlogs.Difference{}
 	d.Show("outcome", nil, outcome)
 	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		_, err := c.Exec(ctx, `
-			UPDATE audit_log l SET difference = $4 WHERE (l.id, l.created_at) IN (
-				SELECT id, created_at FROM audit_log
-				WHERE tenant_id = $1 AND target = $2 AND action = $3 AND created_at > clock_timestamp() - interval '5 minutes' ORDER BY created_at DESC LIMIT 1)
-				AND l.created_at > clock_timestamp() - interval '5 minutes' AND l.difference = '{}'`,
-			tenant, name, string(auditlog.ChannelTest), d.Text())
+		_, err := c.Exec(ctx, `UPDATE audit_log SET difference = $4 WHERE id = $1 AND created_at = $2 AND tenant_id = $3`, t.Entry, t.At, tenant, d.Text())
 		return err
 	})
 }
