@@ -19,6 +19,7 @@ type Entry struct {
 	Retry   push.Retry
 	Speed   pace.Speed  // of the provider; with Most, in segments of text messages
 	Shares  push.Shares // of the service levels while pushes wait; zero: [push.DefaultShares]
+	Version int64       // of a tenant's own channel: it grows with each change
 }
 
 // Set is the configured channels in their configured order. It never changes, and may be read concurrently.

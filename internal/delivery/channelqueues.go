@@ -134,7 +134,7 @@ func (qs *channelQueues) pause(ctx context.Context, q *channelQueue, tenant uuid
 	if qs.pacer != nil {
 		channel, of := q.channel, tenant
 		if q.own != nil {
-			channel, of = booking.OwnRoute, q.own.pause
+			channel, of = booking.OwnRoute, q.sharedPause()
 		}
 		qs.pacer.Pause(ctx, channel, of, d)
 	}

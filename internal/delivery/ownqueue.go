@@ -20,10 +20,12 @@ import (
 type ownChannel struct {
 	tenant uuid.UUID
 	name   string
-	pause  uuid.UUID                     // see pauseOf
+	held   func(of uuid.UUID) time.Time  // until when other workers were asked to pause; see pauseOf
 	find   func() (channel.Entry, error) // the channel as it is now; an error: its pushes wait
 	stop   context.CancelFunc
 
+	// The fields below are guarded by the queue's mutex.
+	version int64     // of the channel
 	usable  bool      // as far as is known
 	backlog bool      // more pushes may be due than the queue holds
 	usedAt  time.Time // when the queue was last not empty
@@ -58,12 +60,28 @@ func (q *channelQueue) refresh() bool {
 		return true
 	}
 	e, err := q.own.find()
+	held := q.own.held(pauseOf(q.channel, e.Version))
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.own.usable = err == nil; q.own.usable {
-		q.configure(e)
+	if q.own.usable = err == nil; !q.own.usable {
+		return false
 	}
-	return q.own.usable
+	q.configure(e)
+	if q.own.version != 0 && q.own.version != e.Version { // what an earlier provider asked for is over
+		clear(q.holds.tenants)
+	}
+	q.own.version = e.Version
+	if now := time.Now(); held.After(now) {
+		q.holds.hold(q.own.tenant, held, now)
+	}
+	return true
+}
+
+// sharedPause names the queue's channel, as it is now, in the pauses that workers share.
+func (q *channelQueue) sharedPause() uuid.UUID {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return pauseOf(q.channel, q.own.version)
 }
 
 // await waits for a time slot. It reports whether the slot can be used: the tenant's channel has the same speed.

@@ -3,6 +3,7 @@ package delivery
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -102,16 +103,13 @@ func (qs *ownQueues) begin(route string) *channelQueue {
 	}
 	t.queues++
 	ctx, stop := context.WithCancel(qs.work)
-	q = newOwnQueue(route, &ownChannel{tenant: tenant, name: name, pause: pauseOf(route), stop: stop, find: func() (channel.Entry, error) {
+	q = newOwnQueue(route, &ownChannel{tenant: tenant, name: name, held: qs.heldUntil, stop: stop, find: func() (channel.Entry, error) {
 		e, own, err := qs.channels.Get(tenant, name)
 		if !own { // it was deleted: claims find out, and cancel the pushes
 			return channel.Entry{}, nil
 		}
 		return e, err
 	}}, t.slots)
-	if left := time.Until(qs.held[pauseOf(route)]); left > 0 {
-		q.hold(tenant, left)
-	}
 	qs.byRoute[route] = q
 	qs.running.Go(func() { qs.run(ctx, q) })
 	return q
@@ -159,23 +157,24 @@ func (qs *ownQueues) forgetIdle(now time.Time) {
 	maps.DeleteFunc(qs.held, func(_ uuid.UUID, until time.Time) bool { return !now.Before(until) })
 }
 
-// pauseOf names a route in the pauses that workers share.
-func pauseOf(route string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(route)) }
+// pauseOf names a version of the channel of a route in the pauses that workers share.
+func pauseOf(route string, version int64) uuid.UUID {
+	return uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s %d", route, version))
+}
 
-// hold pauses a route because another worker was asked to.
+// hold notes that another worker was asked to pause. The queue finds it before it gives permits: thousands of queues need not be
+// looked through.
 func (qs *ownQueues) hold(of uuid.UUID, left time.Duration) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	until := time.Now().Add(left)
-	if known := qs.held[of]; until.Sub(known).Abs() < 10*time.Millisecond { // the same pause
-		return
-	}
-	qs.held[of] = until
-	for _, q := range qs.byRoute {
-		if q.own.pause == of {
-			q.hold(q.own.tenant, left)
-		}
-	}
+	qs.held[of] = time.Now().Add(left)
+}
+
+// heldUntil returns the end of a pause that another worker was asked for; zero: there is none.
+func (qs *ownQueues) heldUntil(of uuid.UUID) time.Time {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return qs.held[of]
 }
 
 // views returns the worker's view of the channels of tenants: one of all of them, and those of some that are held.

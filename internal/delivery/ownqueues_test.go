@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/pace"
@@ -24,6 +25,7 @@ type ownChannels struct {
 
 	mu      sync.Mutex
 	entries map[ownName]channel.Entry
+	version int64
 }
 
 type ownName struct {
@@ -52,6 +54,13 @@ func (o *ownChannels) Claimed(tenant uuid.UUID, name string, version int64) (cha
 	return e, err
 }
 
+// remove deletes a tenant's channel.
+func (o *ownChannels) remove(tenant uuid.UUID, name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.entries, ownName{tenant, name})
+}
+
 func (o *ownChannels) InUse() bool { return true }
 
 func (o *ownChannels) Refresh(uuid.UUID) {}
@@ -60,7 +69,8 @@ func (o *ownChannels) Refresh(uuid.UUID) {}
 func (o *ownChannels) set(tenant uuid.UUID, name string, p channel.Channel, s pace.Speed) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.entries[ownName{tenant, name}] = channel.Entry{Name: name, Channel: p, Speed: s, Retry: push.Retry{MaxAttempts: 100, First: 200 * time.Millisecond, Max: 400 * time.Millisecond}}
+	o.version++
+	o.entries[ownName{tenant, name}] = channel.Entry{Name: name, Version: o.version, Channel: p, Speed: s, Retry: push.Retry{MaxAttempts: 100, First: 200 * time.Millisecond, Max: 400 * time.Millisecond}}
 }
 
 // ownBundle is workers with channels of tenants.
@@ -99,7 +109,7 @@ func (b *ownBundle) next(t *testing.T) {
 
 // TestOwnQueues_Apart: the speed of a tenant's channel holds for all workers together, and for no other channel: not for
 // another channel of the tenant, nor for one of the same name of another tenant or the operator. Nothing is sent through a
-// channel of somebody else.
+// channel of another owner.
 func TestOwnQueues_Apart(t *testing.T) {
 	t.Parallel()
 	b := setupOwn(t, 3)
@@ -213,4 +223,70 @@ func TestOwnQueues_Missed(t *testing.T) {
 	})
 	b.due(t, "mine", "again")
 	eventually(t, "the queue is there again", func() bool { return len(p.all()) == pushes+1 })
+}
+
+// TestOwnQueues_Replaced: a provider that asks for a pause gets it from all workers. When the tenant changes the channel, the pause
+// is over.
+func TestOwnQueues_Replaced(t *testing.T) {
+	t.Parallel()
+	b := setupOwn(t, 2)
+	busy := b.put(t, "mine", pace.Speed{})
+	busy.answer = func(context.Context, push.Push, int) channel.Result { return hostileAnswers["throttled"] }
+	b.bookAll(t, "mine", thisSecond().Add(-10*time.Second), "first")
+	testenv.Check(t, b.workers[0].Handle(t.Context(), push.WakeUp{Lane: all, At: thisSecond().Add(-10 * time.Second)}))
+	eventually(t, "the provider is asked", func() bool { return len(busy.all()) == 1 })
+	time.Sleep(500 * time.Millisecond) // two looks of the other worker at the pauses
+	b.due(t, "mine", names("a", 20)...)
+	time.Sleep(500 * time.Millisecond)
+	if n := len(busy.all()); n != 1 {
+		t.Errorf("%d attempts, although the provider asked for an hour after the first", n)
+	}
+	other := &provider{}
+	b.channels.set(b.tenant, "mine", other, pace.Speed{})
+	eventually(t, "the other provider gets all", func() bool { return len(other.all()) == 20 })
+}
+
+// TestOwnQueues_Deleted: pushes that were booked while their channel was deleted are canceled, also if the operator has no channel of that
+// name, and the queue ends.
+func TestOwnQueues_Deleted(t *testing.T) {
+	t.Parallel()
+	b := setupOwn(t, 1)
+	b.put(t, "mine", pace.Speed{})
+	before := b.bookAll(t, "mine", thisSecond().Add(-10*time.Second), "before")[0]
+	testenv.Check(t, b.store.BeginDelete(t.Context(), b.tenant, "mine", true))
+	if err := b.store.DeleteChannel(t.Context(), b.tenant, "mine", 0); !errors.As(err, new(*tenantchannel.InUseError)) {
+		t.Fatalf("the deletion of a channel with a push: %v", err)
+	}
+	testenv.Exec(t, b.url, `DELETE FROM tenant_channels`)
+	testenv.Exec(t, b.url, `WITH v AS (UPDATE channel_changes SET version = version + 1 RETURNING version) UPDATE tenants SET channels_version = v.version FROM v WHERE channels_version > 0`)
+	b.channels.remove(b.tenant, "mine")
+	after := b.bookAll(t, "mine", thisSecond().Add(-10*time.Second), "after")[0]
+	for _, p := range []push.Push{before, after} {
+		eventually(t, p.Recipient+" is canceled", func() bool { return b.read(t, p.ID).Status == push.Canceled })
+		if got := b.read(t, p.ID); got.LastError != booking.ChannelDeletedReason || got.Attempts != 0 {
+			t.Errorf("%s is canceled because of %q, after %d attempts", p.Recipient, got.LastError, got.Attempts)
+		}
+	}
+	var in time.Duration
+	eventually(t, "the queue ends", func() bool {
+		in += 2 * time.Minute
+		b.workers[0].ForgetIdle(in)
+		return b.workers[0].OwnQueues() == 0
+	})
+}
+
+// TestOwnQueues_MadeAgain: a deletion does not end a channel that was made again meanwhile, and one that was given up leaves the channel
+// as it was.
+func TestOwnQueues_MadeAgain(t *testing.T) {
+	t.Parallel()
+	b := setupOwn(t, 1)
+	b.put(t, "mine", pace.Speed{})
+	testenv.Check(t, b.store.DeleteChannel(t.Context(), b.tenant, "mine", 0)) // the mark of BeginDelete is gone
+	testenv.Check(t, b.store.BeginDelete(t.Context(), b.tenant, "mine", false))
+	testenv.Check(t, b.store.KeepChannel(t.Context(), b.tenant, "mine"))
+	own, err := b.store.OwnChannels(t.Context(), b.tenant)
+	testenv.Check(t, err)
+	if len(own.Channels) != 1 || own.Channels[0].Deleting {
+		t.Errorf("the channels are %+v", own.Channels)
+	}
 }

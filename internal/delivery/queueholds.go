@@ -18,7 +18,7 @@ func (q *channelQueue) limitOf(tenant uuid.UUID) int {
 	if q.own != nil {
 		limit = q.limit
 	}
-	if q.holds.held(tenant) {
+	if q.holds.held(tenant) || q.own != nil && !q.own.usable {
 		return min(heldQueue, limit)
 	}
 	return limit

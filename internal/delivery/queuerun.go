@@ -20,6 +20,10 @@ func (q *channelQueue) signal() {
 func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 	for {
 		n, wait := q.room()
+		if q.own != nil && wait > unusablePause { // the tenant may change the channel meanwhile
+			q.refresh()
+			wait = unusablePause
+		}
 		switch {
 		case n == 0 && !pause(ctx, q.changed, wait):
 			return
