@@ -261,9 +261,9 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	ctx, cancel := a.drain(ctx)
 	defer cancel()
 	api, pages := a.handlers()
-	loops := []func(context.Context) error{a.shadows.Run, a.refusals.Run, a.directory.Run, func(ctx context.Context) error {
+	loops := append(a.common(), func(ctx context.Context) error {
 		return a.serve(ctx, "api", config.AddrVariable, a.cfg.Addr, api, ready)
-	}}
+	})
 	if pages != nil {
 		loops = append(loops, func(ctx context.Context) error {
 			return a.serve(ctx, "console", "console.addr", a.cfg.Console.Addr, pages, nil)
@@ -276,6 +276,7 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 func (a *App) RunWorker(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { a.stopping.Store(true) })
 	loops, gauges := a.worker()
+	loops = append(loops, a.common()...)
 	if a.cfg.MetricsAddr != "" {
 		a.metrics.Watch(gauges)
 		loops = append(loops, func(ctx context.Context) error {
@@ -284,6 +285,11 @@ func (a *App) RunWorker(ctx context.Context) error {
 	}
 	a.log.Info("worker started", "concurrency", a.cfg.Delivery.Concurrency)
 	return runAll(ctx, loops)
+}
+
+// common returns the loops that an API has as well as a worker. One of each serves both in one process.
+func (a *App) common() []func(context.Context) error {
+	return []func(context.Context) error{a.shadows.Run, a.refusals.Run, a.directory.Run}
 }
 
 // RunBoth runs the API and a worker in one process. It sends the API's address to ready as soon as the API answers.

@@ -76,7 +76,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		owner.Run, agenda.Run, promoter.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, serveQueue,
 		agenda.Add(store.PushesDue, expirer).Run, agenda.Add(store.AttemptsLost, reaper).Run, agenda.Add(store.RunOperations, refitter).Run,
 		agenda.Add(store.RunSchedules, runner).Run, agenda.Add(store.RunCampaigns, campaigns).Run, agenda.Add(store.RunBulkChanges, bulk.NewRunner(a.store, a.pushes, a.log)).Run,
-		parker.Run, agenda.Add(store.ResumePaused, upkeep.NewResumer(a.store, a.cache, a.waker, a.log, a.metrics.Expired)).Run, agenda.Add(store.FoldStats, upkeep.NewFolder(a.store, a.log)).Run, upkeep.NewRecounter(a.store, a.log).Run, a.shadows.Run, a.refusals.Run, a.directory.Run,
+		parker.Run, agenda.Add(store.ResumePaused, upkeep.NewResumer(a.store, a.cache, a.waker, a.log, a.metrics.Expired)).Run, agenda.Add(store.FoldStats, upkeep.NewFolder(a.store, a.log)).Run, upkeep.NewRecounter(a.store, a.log).Run,
 	}
 	for _, r := range a.retention() {
 		loops = append(loops, upkeep.NewSweeper(r, a.log).Run)
