@@ -1385,9 +1385,10 @@ func (a ChannelsAPI) List(ctx context.Context) (ChannelReport, error) {
 
 // Delete is DELETE /v1/channels/{name}: delete a channel of your own.
 //
-// While pushes are booked for the channel, it is not deleted, unless pushes=cancel cancels them. After the deletion, a
-// push can be submitted to the operator's channel of that name, if there is one. If an attempt does not end in time,
-// the answer is channel-in-use, and nothing more is accepted or sent; repeat the request then.
+// While pushes are booked for the channel, it is not deleted, unless pushes=cancel cancels them. It is not deleted
+// either while a campaign in progress has more recipients: cancel that first. After the deletion, a push can be
+// submitted to the operator's channel of that name, if there is one. If an attempt does not end in time, the answer is
+// channel-in-use, and nothing more is accepted or sent; repeat the request then.
 //
 // Refusals of its own: [ChannelInUse], [Forbidden].
 func (a ChannelsAPI) Delete(ctx context.Context, name string, o ChannelOptions) (ChannelDeleted, error) {

@@ -98,10 +98,12 @@ type CampaignState struct {
 	Campaign Campaign `json:"campaign"` // as it stands
 }
 
-// ChannelInUse says that pushes are booked for a channel, which is not deleted (channel-in-use).
+// ChannelInUse says that a channel is not deleted, because pushes are booked for it, or campaigns go on booking them
+// (channel-in-use).
 type ChannelInUse struct {
 	Problem
-	Pushes int64 `json:"pushes"` // their number
+	Pushes    int64 `json:"pushes"`    // the number of booked pushes
+	Campaigns int64 `json:"campaigns"` // the number of campaigns in progress with more recipients: cancel these first
 }
 
 // PushGone says that the push of an Idempotency-Key is not kept any more (push-gone).

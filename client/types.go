@@ -2287,6 +2287,9 @@ type Import struct {
 
 // InUseProblem defines model for InUseProblem.
 type InUseProblem struct {
+	// Campaigns The number of campaigns in progress that have more recipients. Cancel them before the channel is deleted, whatever pushes says.
+	Campaigns int64 `json:"campaigns"`
+
 	// Detail What happened.
 	Detail string `json:"detail,omitempty,omitzero"`
 

@@ -133,7 +133,7 @@ type deleteChannel struct {
 func (c deleteChannel) Run() error {
 	return c.withChannels(func(ctx context.Context, svc *ownchannels.Service, tenant uuid.UUID) error {
 		canceled, err := svc.Delete(ctx, tenant, c.Name, c.CancelPushes)
-		if errors.As(err, new(*tenantchannel.InUseError)) && !c.CancelPushes {
+		if used := (*tenantchannel.InUseError)(nil); errors.As(err, &used) && used.Campaigns == 0 && !c.CancelPushes {
 			return fmt.Errorf("%w; to cancel them: --cancel-pushes", err)
 		}
 		if err != nil {

@@ -269,3 +269,27 @@ func TestTenantChannels_TypeChanged(t *testing.T) {
 		t.Errorf("the audit log: %s", log)
 	}
 }
+
+// TestTenantChannels_CampaignInProgress: a channel is not deleted while a campaign in progress has more recipients, because those would get
+// it through the operator's channel. Its pushes stay, even if the deletion may cancel pushes.
+func TestTenantChannels_CampaignInProgress(t *testing.T) {
+	t.Parallel()
+	b := setupOwn(t)
+	b.put("push", `, "disabled": true`)
+	waits := b.submit(b.caller, "push", "waits")
+	testenv.Exec(t, string(b.app.cfg.DatabaseURL), `INSERT INTO campaigns (id, tenant_id, name, channel, message, status, audience, booked)
+		SELECT gen_random_uuid(), id, 'news', 'push', '{}', 'paused', 5, 3 FROM tenants WHERE name = 'acme'`)
+	for _, query := range []string{"", "?pushes=cancel"} {
+		p := b.ask("DELETE", "/v1/channels/push"+query, "")
+		if detail, _ := p["detail"].(string); p["type"] != "urn:sendquota:problem:channel-in-use" || p["pushes"] != 1.0 || p["campaigns"] != 1.0 || !strings.Contains(detail, "cancel these campaigns first") {
+			t.Errorf("the deletion%s is answered with %v", query, p)
+		}
+	}
+	if p := b.ask("GET", "/v1/pushes/"+waits, ""); p["status"] != "scheduled" {
+		t.Errorf("a push of the channel: %v", p)
+	}
+	testenv.Exec(t, string(b.app.cfg.DatabaseURL), `UPDATE campaigns SET booked = 5`)
+	if p := b.ask("DELETE", "/v1/channels/push?pushes=cancel", ""); p["canceled"] != 1.0 {
+		t.Errorf("without such a campaign, the deletion is answered with %v", p)
+	}
+}

@@ -20,7 +20,7 @@ const (
 
 // Delete deletes a tenant's channel. If pushes are booked for it, it cancels them, or without cancel returns an
 // [*tenantchannel.InUseError] and deletes nothing. With cancel, that error reports attempts under way: the channel accepts and sends nothing
-// any more, and another call deletes it.
+// any more, and another call deletes it. If it reports campaigns in progress, the channel stays.
 func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (canceled int, err error) {
 	defer s.directory.Refresh(tenant)
 	if err := s.store.BeginDelete(ctx, tenant, name, cancel); err != nil {
@@ -41,8 +41,9 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 		if err == nil {
 			return canceled, nil
 		}
-		if !cancel || !errors.As(err, new(*tenantchannel.InUseError)) {
-			return canceled, errors.Join(err, s.keep(ctx, tenant, name, cancel))
+		used := (*tenantchannel.InUseError)(nil)
+		if !errors.As(err, &used) || !cancel || used.Campaigns > 0 {
+			return canceled, errors.Join(err, s.keep(ctx, tenant, name, cancel && used == nil))
 		}
 		if time.Now().After(until) {
 			return canceled, err
@@ -53,9 +54,9 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 	}
 }
 
-// keep ends a deletion that failed, unless it may have canceled pushes: then another request goes on with it.
-func (s *Service) keep(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error {
-	if cancel {
+// keep ends a deletion that failed, unless another request shall go on with it, because it may have canceled pushes.
+func (s *Service) keep(ctx context.Context, tenant uuid.UUID, name string, goesOn bool) error {
+	if goesOn {
 		return nil
 	}
 	return s.store.KeepChannel(context.WithoutCancel(ctx), tenant, name)

@@ -20,11 +20,12 @@ import (
 // deleting is a store that records the steps of a deletion.
 type deleting struct {
 	Store
-	steps    []string
-	deciding bool // a transaction that has read the channel does not end
-	waits    int  // pushes to cancel
-	inFlight int  // tries of the deletion that find an attempt under way
-	err      error
+	steps     []string
+	deciding  bool // a transaction that has read the channel does not end
+	waits     int  // pushes to cancel
+	inFlight  int  // tries of the deletion that find an attempt under way
+	campaigns int  // in progress
+	err       error
 }
 
 func (d *deleting) BeginDelete(context.Context, uuid.UUID, string, bool) error {
@@ -55,11 +56,14 @@ func (d *deleting) DeleteChannel(context.Context, uuid.UUID, string, int) error 
 	if d.inFlight--; d.inFlight >= 0 {
 		return &tenantchannel.InUseError{Pushes: 1}
 	}
+	if d.campaigns > 0 {
+		return &tenantchannel.InUseError{Campaigns: d.campaigns}
+	}
 	return nil
 }
 
 // TestService_Delete: a deletion that may not cancel pushes leaves the channel as it was if it fails. One that may goes on until the attempts
-// under way have ended, and leaves its mark if that takes too long.
+// under way have ended, and leaves its mark if that takes too long. If a campaign was started meanwhile, the channel stays.
 func TestService_Delete(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("the connection was lost")
@@ -75,6 +79,7 @@ func TestService_Delete(t *testing.T) {
 		"in use":                    {deleting{inFlight: 1}, false, []string{"begin", "delete", "keep"}, 0, func(err error) bool { return errors.As(err, &inUse) }},
 		"canceled":                  {deleting{waits: 3, inFlight: 2}, true, []string{"begin", "delete", "delete", "delete"}, 3, nil},
 		"an attempt does not end":   {deleting{waits: 3, inFlight: 1e6}, true, []string{"begin"}, 3, func(err error) bool { return errors.As(err, &inUse) }},
+		"a campaign was started":    {deleting{waits: 3, campaigns: 1}, true, []string{"begin", "delete", "keep"}, 3, func(err error) bool { return errors.As(err, &inUse) }},
 		"a booking does not end":    {deleting{deciding: true}, false, []string{"begin", "keep"}, 0, func(err error) bool { return errors.Is(err, tenantchannel.ErrChanged) }},
 		"a booking, with cancel":    {deleting{deciding: true}, true, []string{"begin"}, 0, func(err error) bool { return errors.Is(err, tenantchannel.ErrChanged) }},
 		"Postgres does not answer":  {deleting{err: lost}, false, []string{"begin", "keep"}, 0, func(err error) bool { return errors.Is(err, lost) }},
@@ -92,7 +97,7 @@ func TestService_Delete(t *testing.T) {
 				if want := slices.Compact(c.want); name != "an attempt does not end" && !slices.Equal(c.store.steps, c.want) || !slices.Equal(steps[:min(len(steps), len(want))], want) {
 					t.Errorf("the steps are %v, want %v", steps, want)
 				}
-				if c.cancel && slices.Contains(steps, "keep") {
+				if c.cancel && c.store.campaigns == 0 && slices.Contains(steps, "keep") {
 					t.Error("a deletion that has canceled pushes was given up")
 				}
 			})

@@ -64,10 +64,14 @@ var (
 	ErrDeleting = errors.New("the channel is being deleted")
 )
 
-// InUseError reports that pushes are booked for a channel that a tenant wants to delete.
-type InUseError struct{ Pushes int }
+// InUseError reports that pushes are booked for a channel that a tenant wants to delete, or that campaigns in progress go on
+// booking them.
+type InUseError struct{ Pushes, Campaigns int }
 
 func (e *InUseError) Error() string {
+	if e.Campaigns > 0 {
+		return fmt.Sprintf("%d pushes are booked for the channel, and %d campaigns in progress have more recipients; cancel these campaigns first", e.Pushes, e.Campaigns)
+	}
 	return fmt.Sprintf("%d pushes are booked for the channel", e.Pushes)
 }
 

@@ -281,7 +281,7 @@ func (v *ownChannelView) delete(p *frame.Page, cancel bool) error {
 	}
 	deleted, err := p.API.Channels.Delete(p.Context(), v.Name, o)
 	var used *client.ChannelInUse
-	if errors.As(err, &used) && !cancel {
+	if errors.As(err, &used) && used.Campaigns == 0 && !cancel {
 		v.InUse = used.Pushes
 		return p.Show("settingschannel", v.Name, v)
 	}

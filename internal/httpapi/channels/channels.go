@@ -181,20 +181,25 @@ func (h *channels) delete(c *rest.Call) error {
 // The problems with channels of tenants. Clients know them by their names.
 var (
 	TooMany = rest.NewKind("too-many-channels", 409, "Too many channels", "The tenant has the maximum number of channels; delete one first.")
-	InUse   = rest.NewKind("channel-in-use", 409, "Channel in use", "Pushes are booked for the channel. Cancel them first, or add ?pushes=cancel.")
+	InUse   = rest.NewKind("channel-in-use", 409, "Channel in use", "Pushes are booked for the channel: cancel them first, or add ?pushes=cancel. Or a campaign in progress has more recipients: cancel it first.")
 	Unready = rest.NewKind("channel-unusable", 409, "Channel unusable", "The channel cannot be used or changed now; detail has the reason.")
 )
 
-// inUseProblem has the number of booked pushes.
+// inUseProblem has the numbers of what uses the channel.
 type inUseProblem struct {
 	rest.Problem
-	Pushes int `json:"pushes" doc:"The number of booked pushes."`
+	Pushes    int `json:"pushes" doc:"The number of booked pushes."`
+	Campaigns int `json:"campaigns" doc:"The number of campaigns in progress that have more recipients. Cancel them before the channel is deleted, whatever pushes says."`
 }
 
 // ProblemOf returns the problem for an error about channels of tenants, or nil.
 func ProblemOf(err error) rest.Problemer {
 	if used := (*tenantchannel.InUseError)(nil); errors.As(err, &used) {
-		return &inUseProblem{InUse.Because(used.Error() + "; cancel them first, or add ?pushes=cancel"), used.Pushes}
+		detail := used.Error()
+		if used.Campaigns == 0 {
+			detail += "; cancel them first, or add ?pushes=cancel"
+		}
+		return &inUseProblem{InUse.Because(detail), used.Pushes, used.Campaigns}
 	}
 	if many := (*tenantchannel.TooManyTestsError)(nil); errors.As(err, &many) {
 		return rest.LimitedFor(many.Error(), many.In)
@@ -215,5 +220,5 @@ func ExampleOf(k rest.Kind) rest.Problemer {
 	if k != InUse {
 		return nil
 	}
-	return &inUseProblem{InUse.Because("212 pushes are booked for the channel; cancel them first, or add ?pushes=cancel"), 212}
+	return &inUseProblem{InUse.Because("212 pushes are booked for the channel; cancel them first, or add ?pushes=cancel"), 212, 0}
 }

@@ -41,7 +41,7 @@ func (h *channels) routes(s *rest.Spec) []rest.Operation {
 	}, {
 		ID: "delete-channel", Method: http.MethodDelete, Path: Path, Tag: h.tag, Scope: push.ScopeChannelsWrite, Serve: h.delete, Query: &deletionParams,
 		Summary: "Delete a channel of your own",
-		Description: "While pushes are booked for the channel, it is not deleted, unless pushes=cancel cancels them. After the deletion, a push can be submitted to the operator's channel of that name, " +
+		Description: "While pushes are booked for the channel, it is not deleted, unless pushes=cancel cancels them. It is not deleted either while a campaign in progress has more recipients: cancel that first. After the deletion, a push can be submitted to the operator's channel of that name, " +
 			"if there is one. If an attempt does not end in time, the answer is channel-in-use, and nothing more is accepted or sent; repeat the request then.",
 		Status: http.StatusOK, Answer: "The channel is deleted.", Example: deletedView{}, Problems: []rest.Kind{rest.NotFound, InUse},
 	}, {

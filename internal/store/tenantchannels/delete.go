@@ -26,8 +26,8 @@ const bookedSQL = `SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token
 	UNION ALL
 	SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token IS NULL FROM live l WHERE l.tenant_id = $1 AND l.own_channel IS NULL AND l.channel = $2`
 
-// BeginDelete marks a channel for deletion. Without cancel, it returns a [*tenantchannel.InUseError] instead if pushes are
-// booked for it. It returns [push.ErrNotFound] if there is no such channel. It goes on with a deletion that was interrupted.
+// BeginDelete marks a channel for deletion. It returns a [*tenantchannel.InUseError] instead if campaigns go on booking pushes for it,
+// or without cancel if pushes are booked. It returns [push.ErrNotFound] if there is no such channel. It goes on with a deletion that was interrupted.
 func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error {
 	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
 		if was.ID == uuid.Nil {
@@ -36,10 +36,12 @@ func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, 
 		if was.Deleting {
 			return nil
 		}
-		if !cancel {
-			if err := unused(ctx, tx, tenant, name); err != nil {
-				return err
-			}
+		used, err := usesOf(ctx, tx, tenant, name)
+		switch {
+		case err != nil:
+			return err
+		case used.Campaigns > 0 || used.Pushes > 0 && !cancel:
+			return &used
 		}
 		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = clock_timestamp() WHERE id = $1`, was.ID); err != nil {
 			return err
@@ -48,16 +50,13 @@ func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, 
 	})
 }
 
-// unused returns a [*tenantchannel.InUseError] if pushes are booked for a channel.
-func unused(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, name string) error {
-	var booked int
-	if err := tx.QueryRow(ctx, `SELECT count(*) FROM (`+bookedSQL+`) b`, tenant, name).Scan(&booked); err != nil {
-		return err
-	}
-	if booked > 0 {
-		return &tenantchannel.InUseError{Pushes: booked}
-	}
-	return nil
+// usesOf counts what a deletion would leave without its channel. Campaigns count that have recipients without a decision: those would
+// get the campaign through the operator's channel of that name.
+func usesOf(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, name string) (used tenantchannel.InUseError, err error) {
+	err = tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM (`+bookedSQL+`) b), (
+		SELECT count(*) FROM campaigns WHERE tenant_id = $1 AND channel = $2 AND status IN ('starting', 'running', 'pausing', 'paused')
+			AND booked + refused + opted_out + invalid + dropped < audience)`, tenant, name).Scan(&used.Pushes, &used.Campaigns)
+	return used, err
 }
 
 func (s *Store) bump(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID) error {
@@ -116,15 +115,19 @@ func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string,
 	return ended, err
 }
 
-// DeleteChannel deletes a channel that is marked for deletion. It returns a [*tenantchannel.InUseError] if pushes are booked
-// for it.
+// DeleteChannel deletes a channel that is marked for deletion. It returns a [*tenantchannel.InUseError] if it is in
+// use.
 func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string, canceled int) error {
 	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
 		if was.ID == uuid.Nil || !was.Deleting { // an earlier run, or another request, deleted it; it may have been made again
 			return nil
 		}
-		if err := unused(ctx, tx, tenant, name); err != nil {
+		used, err := usesOf(ctx, tx, tenant, name)
+		switch {
+		case err != nil:
 			return err
+		case used.Campaigns+used.Pushes > 0:
+			return &used
 		}
 		d := auditlogs.Difference{}
 		d.Show("type", was.Type, nil)
@@ -137,7 +140,7 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string
 		if err := s.bump(ctx, tx, tenant, was.ID); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `DELETE FROM tenant_channels WHERE id = $1`, was.ID)
+		_, err = tx.Exec(ctx, `DELETE FROM tenant_channels WHERE id = $1`, was.ID)
 		return err
 	})
 }
