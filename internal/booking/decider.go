@@ -13,8 +13,8 @@ import (
 
 // Decider decides orders one after another. Each order sees the bookings of the earlier ones.
 type Decider struct {
-	// Granted lists the pushes to store.
-	Granted []Grant
+	// Granted lists the decisions that are to be stored: new and moved pushes.
+	Granted []Decision
 
 	now      time.Time
 	views    Views
@@ -27,14 +27,6 @@ type Decider struct {
 
 // refusals caches the decisions about refused pushes to one recipient, by kind.
 type refusals map[quota.Kind]*quota.Decider
-
-// Grant is a push to store, new or moved.
-type Grant struct {
-	Push  push.Push
-	Usage []quota.Usage // how full each rule is around the push
-	First *push.Push    // for a retry: the first push of its chain, as it was before
-	By    push.Actor    // for a retry: its actor
-}
 
 // NewDecider returns a decider that starts from a snapshot.
 func NewDecider(s Snapshot) *Decider {
@@ -62,7 +54,7 @@ func (x *Decider) Book(o Order) []Decision {
 	x.refusals = nil
 	decisions := make([]Decision, len(o.Drafts))
 	if x.Granted == nil || len(o.Drafts) > 1 {
-		x.Granted = slices.Grow(x.Granted, len(o.Drafts)) // grants are large to copy
+		x.Granted = slices.Grow(x.Granted, len(o.Drafts)) // decisions are large to copy
 	}
 	usage := o.CapUsage.clone()
 	for i := range o.Drafts {
@@ -101,7 +93,9 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 		if old.Tenant != p.Tenant {
 			return Decision{Outcome: KeyReused}
 		}
-		return booked(old, d, of.Policy(KindOf(&p)), view) // a run of the transaction committed it, and its reply was lost
+		v := Decision{Outcome: Booked, Push: old} // a run of the transaction committed it, and its reply was lost
+		v.showUsage(d, of.Policy(KindOf(&p)), view)
+		return v
 	}
 	first, known := x.first(&d)
 	if !known {
@@ -128,13 +122,12 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 	}
 	p.CreatedAt, p.Gen = x.now, 1
 	shadow := of.shadow(&p, view)
-	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
-	v.Shadow = shadow
+	v := Decision{Outcome: Booked, Push: p, NewRecipientOfDay: newRecipient, Shadow: shadow}
 	if first != nil {
-		g := &x.Granted[len(x.Granted)-1]
-		g.First, g.By = first, d.By
+		v.First, v.By = first, d.By
 		x.retried(*first, p.ID)
 	}
+	x.grant(&v, d, of.Terms, policy, view)
 	return v
 }
 
@@ -174,35 +167,34 @@ func (x *Decider) Move(o Order) (Decision, error) {
 		}
 	}
 	p.SendAt, p.RequestedSendAt, p.Burst, p.Gen = to, d.Push.RequestedSendAt, d.Push.Burst, p.Gen+1
-	v := x.grant(p, d, of.Terms, policy, view, newRecipient)
+	v := Decision{Outcome: Booked, Push: p, NewRecipientOfDay: newRecipient}
+	x.grant(&v, d, of.Terms, policy, view)
 	if !o.Books([]Decision{v}) {
 		x.takeBack(0)
 	}
 	return v, nil
 }
 
-// grant books a push, which then waits for its send time.
-func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, view *quota.View, newRecipient bool) Decision {
-	p.NextAt, p.Status, p.UpdatedAt, p.Level = p.SendAt, push.Scheduled, x.now, LevelOf(terms, &p)
+// grant books the push of a decision, which then waits for its send time.
+func (x *Decider) grant(v *Decision, d Draft, terms Terms, policy quota.Policy, view *quota.View) {
+	p := &v.Push
+	p.NextAt, p.Status, p.UpdatedAt, p.Level = p.SendAt, push.Scheduled, x.now, LevelOf(terms, p)
 	if p.TTL > 0 {
 		p.ExpiresAt = p.SendAt.Add(p.TTL)
 	}
-	view.Timeline = view.Insert(Under(terms, &p))
+	view.Timeline = view.Insert(Under(terms, p))
 	x.changed(d.Recipient())
 	if p.IdempotencyID != uuid.Nil { // another order may repeat the request
-		x.know(keyedOf(p))
+		x.know(keyedOf(*p))
 	}
-	v := booked(p, d, policy, view)
-	v.NewRecipientOfDay = newRecipient
-	x.Granted = append(x.Granted, Grant{Push: p, Usage: v.Usage})
-	return v
+	v.showUsage(d, policy, view)
+	x.Granted = append(x.Granted, *v)
 }
 
-// booked returns the decision for a push that is booked.
-func booked(p push.Push, d Draft, policy quota.Policy, view *quota.View) Decision {
-	v := Decision{Outcome: Booked, Push: p, Usage: policy.Usage(view.Timeline, p.SendAt)}
+// showUsage adds to the decision how full each rule is around its push, and what the draft asks for.
+func (v *Decision) showUsage(d Draft, policy quota.Policy, view *quota.View) {
+	v.Usage = policy.Usage(view.Timeline, v.Push.SendAt)
 	v.show(view, d)
-	return v
 }
 
 // refused returns the decision for a draft without a free time.
@@ -262,7 +254,7 @@ func (x *Decider) takeBack(n int) {
 }
 
 // bookingsFor returns the granted bookings of one recipient.
-func bookingsFor(t Terms, r quota.Recipient, granted []Grant) []quota.Booking {
+func bookingsFor(t Terms, r quota.Recipient, granted []Decision) []quota.Booking {
 	var bookings []quota.Booking
 	for i := range granted {
 		if p := &granted[i].Push; p.Recipient == r.ID && p.Tenant == r.Tenant {

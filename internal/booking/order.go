@@ -85,6 +85,8 @@ type Decision struct {
 	Shadow            []string      // for Booked: the shadow rules that would have refused it
 	Capped            *Capped       // for OverCap and Uncounted
 	OptOuts           OptOuts       // for OptedOut: the opt-outs that it would violate
+	First             *push.Push    // for a retry that is booked: the first push of its chain, as it was before
+	By                push.Actor    // for a retry that is booked: its actor
 
 	// Bookings are, for a draft with Show that was booked or refused, all bookings of the recipient that matter.
 	// Crowded means that there are more than Crowd, and that they are left out.

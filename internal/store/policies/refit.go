@@ -187,9 +187,9 @@ func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest ti
 	}
 	b := &pgx.Batch{}
 	for i := range w.decider.Granted {
-		g := &w.decider.Granted[i]
-		pushes.QueueMove(b, w.r.Pushes, before[g.Push.ID], g)
-		done.Moved = append(done.Moved, g.Push)
+		p := &w.decider.Granted[i].Push
+		pushes.QueueMove(b, w.r.Pushes, before[p.ID], p)
+		done.Moved = append(done.Moved, *p)
 	}
 	for _, id := range gone {
 		w.queueCancel(b, before[id])

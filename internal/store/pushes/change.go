@@ -122,13 +122,13 @@ var (
 	SELECT`, `moved`, scheduledEvent)
 )
 
-func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []booking.Grant) error {
+func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []booking.Decision) error {
 	b := &pgx.Batch{}
 	for i := range granted {
-		before, g := &r.existing[0].Push, &granted[i]
-		QueueMove(b, r.Pushes, *before, g)
-		if d := moved(before, &g.Push); len(d) > 0 {
-			auditlogs.QueueRecord(b, push.ActorOf(ctx), g.Push.Tenant, auditlog.PushMove, g.Push.ID.String(), d)
+		before, p := &r.existing[0].Push, &granted[i].Push
+		QueueMove(b, r.Pushes, *before, p)
+		if d := moved(before, p); len(d) > 0 {
+			auditlogs.QueueRecord(b, push.ActorOf(ctx), p.Tenant, auditlog.PushMove, p.ID.String(), d)
 		}
 	}
 	return CommitMoves(ctx, c, b, granted)
@@ -145,24 +145,24 @@ func moved(before, p *push.Push) auditlogs.Difference {
 
 // QueueMove adds the statements that move a push to a batch. A push that is parked, because its campaign is paused, stays
 // parked.
-func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant) {
-	old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
+func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, p *push.Push) {
+	old, key := before.SendAt, push.RecipientKey(p.Tenant, p.Recipient)
 	b.Queue(`
 		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, rank = $6, phase = $6,
 			put_off_at = NULL
 		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
-		g.Push.ID, key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Rank(), old, pg.ShardsOf(key))
-	table, to := pushes.At(old), pushes.At(g.Push.SendAt)
+		p.ID, key, p.SendAt, p.ExpiresAt, p.Gen, p.Rank(), old, pg.ShardsOf(key))
+	table, to := pushes.At(old), pushes.At(p.SendAt)
 	sql := pg.In(moveSQL, "{pushes}", table)
 	switch {
 	case table != to:
 		sql = strings.ReplaceAll(pg.In(carrySQL, "{pushes}", to), "{left}", table)
-	case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
+	case p.SendAt.Equal(old) && p.RequestedSendAt.Equal(before.RequestedSendAt):
 		sql = pg.In(withoutEvents(move), "{pushes}", table)
 	}
-	b.Queue(sql, g.Push.ID, g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, pg.ShardsOf(key), g.Push.Level.Index())
-	queueMoved(b, &g.Push, old, g.Push.SendAt)
-	b.Queue(rememberSQL, g.Push.ID, key, old, before.Tenant, before.Channel, before.Category, uuidOrNull(&before.Campaign), before.CreatedAt)
+	b.Queue(sql, p.ID, p.SendAt, p.RequestedSendAt, p.ExpiresAt, p.Gen, pg.ShardsOf(key), p.Level.Index())
+	queueMoved(b, p, old, p.SendAt)
+	b.Queue(rememberSQL, p.ID, key, old, before.Tenant, before.Channel, before.Category, uuidOrNull(&before.Campaign), before.CreatedAt)
 }
 
 // rememberSQL adds a push that is about to move to the bulk changes that still list their pushes, with the send time that it had when
@@ -176,7 +176,7 @@ const rememberSQL = `
 	ON CONFLICT DO NOTHING`
 
 // CommitMoves commits the moves that were queued for the granted pushes, with their near-limit events.
-func CommitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []booking.Grant) error {
+func CommitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []booking.Decision) error {
 	if len(granted) > 0 {
 		(*HeldCrowds)(nil).QueueChanged(b, granted)
 		QueueNearLimits(b, granted)

@@ -24,7 +24,7 @@ const nearLimitSQL = `
 
 // QueueNearLimits adds a statement to a batch that writes an event for each rule that a granted push brings near its
 // limit.
-func QueueNearLimits(b *pgx.Batch, granted []booking.Grant) {
+func QueueNearLimits(b *pgx.Batch, granted []booking.Decision) {
 	var (
 		pushes, tenants   []uuid.UUID
 		recipients, rules []string
