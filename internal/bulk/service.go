@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkchange"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -55,7 +56,7 @@ type Store interface {
 // pushes cancels and moves one push.
 type pushes interface {
 	CancelUnlessSent(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
-	Reschedule(ctx context.Context, tenant, id uuid.UUID, to schedule.When, o schedule.Options) (schedule.Result, error)
+	Reschedule(ctx context.Context, tenant, id uuid.UUID, to schedule.When, o schedule.Options) (booking.Decision, error)
 }
 
 // New returns the bulk changes in a store.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
@@ -50,7 +51,7 @@ func TestRunner_Retried(t *testing.T) {
 		t.Errorf("%d pushes were sent", n)
 	}
 	later, err := b.pushes.Retry(t.Context(), b.tenant, claim.Push.ID, schedule.Request{SendAt: time.Now().Add(time.Hour)}, schedule.Options{})
-	if err != nil || !later.Retried || later.Push.ID != retry.Push.ID {
+	if err != nil || later.Outcome != booking.Retried || later.Push.ID != retry.Push.ID {
 		t.Errorf("%+v, %v", later, err)
 	}
 	if c = b.until(w, c, broadcast.Finished); c.Progress.Sent != 2 || c.Progress.Failed != 1 {

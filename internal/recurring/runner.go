@@ -40,7 +40,7 @@ const (
 
 // submitter submits pushes.
 type submitter interface {
-	Submit(ctx context.Context, tenant uuid.UUID, r schedule.Request, o schedule.Options) (schedule.Result, error)
+	Submit(ctx context.Context, tenant uuid.UUID, r schedule.Request, o schedule.Options) (booking.Decision, error)
 	Submitted(ctx context.Context, tenant uuid.UUID, o schedule.Options) (id uuid.UUID, made bool, err error)
 }
 
@@ -195,10 +195,10 @@ func (r *runner) submit(ctx context.Context, o *recurrence.Occurrence) recurrenc
 		}
 		return run
 	}
-	res, err := r.pushes.Submit(ctx, p.Tenant, requestOf(o), options)
+	v, err := r.pushes.Submit(ctx, p.Tenant, requestOf(o), options)
 	failpoint.Hit(failpoint.OccurrenceSubmitted)
 	if err == nil {
-		run.Outcome, run.Push = recurrence.Submitted, res.Push.ID
+		run.Outcome, run.Push = recurrence.Submitted, v.Push.ID
 		return run
 	}
 	if refused(&run, err); run.Outcome == "" {

@@ -23,16 +23,16 @@ func (e badForm) Unwrap() error { return e.error }
 // ErrOthersRefused: a member of an atomic batch had a place, but was not booked because other members were refused.
 var ErrOthersRefused = errors.New("not booked, because other pushes of this atomic batch were refused")
 
-// Member is one push of a batch: the request, and then its result. A member that comes with an Err, because its form is
-// invalid, is skipped.
+// Member is one push of a batch: the request, and then the decision about it. A member that comes with an Err, because its
+// form is invalid, is skipped.
 type Member struct {
-	Request Request
-	Result  Result
-	Err     error // an error of Submit, or ErrOthersRefused
+	Request  Request
+	Decision *booking.Decision // as Submit returns it; nil: see Err
+	Err      error             // an error of Submit, or ErrOthersRefused
 }
 
 // SubmitBatch books pushes in one transaction. Each conflicts with those before it. If atomic, all are booked or none.
-// It fills the members' Result or Err. It fails, and books nothing, if Postgres could not be reached; with
+// It fills the members' Decision or Err. It fails, and books nothing, if Postgres could not be reached; with
 // [push.ErrKeyReused] if another request used the Idempotency-Key; and with [*push.GoneError] if an atomic batch was
 // accepted before, and some of its pushes are no longer kept.
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
@@ -58,7 +58,10 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		}
 		d, err := s.plan(ctx, tenant, m.Request, known)
 		if err != nil {
-			m.Result, m.Err = first.answer(ctx, strconv.Itoa(i), err)
+			v, err := first.answer(ctx, strconv.Itoa(i), err)
+			if m.Err = err; err == nil {
+				m.Decision = &v
+			}
 			if errors.Is(m.Err, push.ErrUnavailable) || errors.Is(m.Err, push.ErrKeyReused) {
 				return m.Err
 			}
@@ -117,8 +120,8 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 		m := &members[i]
 		if d, v := &order.Drafts[n], &decisions[n]; v.Outcome == booking.NoPlace {
 			m.Err = s.refusal(ctx, why.recipient(d.Recipient()), booking.KindOf(&d.Push), d.Push.SendAt, *v)
-		} else {
-			m.Result, m.Err = s.result(ctx, d, v)
+		} else if m.Err = s.conclude(ctx, d, v); m.Err == nil {
+			m.Decision = v
 		}
 		if errors.Is(m.Err, push.ErrUnavailable) {
 			return m.Err
@@ -127,25 +130,25 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	if order.DryRun || order.Atomic && anyFailed(members) {
 		return nil
 	}
-	for n, i := range planned {
-		if m := &members[i]; m.Err == nil && !m.Result.Replayed {
-			s.wake(&m.Result.Push)
-			if decisions[n].Shadow != nil {
-				s.cfg.Shadows.count(&m.Result.Push, decisions[n].Shadow)
+	for _, i := range planned {
+		if m := &members[i]; m.Err == nil && m.Decision.Outcome == booking.Booked {
+			s.wake(&m.Decision.Push)
+			if m.Decision.Shadow != nil {
+				s.cfg.Shadows.count(&m.Decision.Push, m.Decision.Shadow)
 			}
 		}
 	}
 	return nil
 }
 
-// refuseOthers replaces the results of an atomic batch by ErrOthersRefused if any member failed.
+// refuseOthers replaces the decisions of an atomic batch by ErrOthersRefused if any member failed.
 func refuseOthers(members []Member) {
 	if !anyFailed(members) {
 		return
 	}
 	for i := range members {
 		if members[i].Err == nil {
-			members[i].Result, members[i].Err = Result{}, ErrOthersRefused
+			members[i].Decision, members[i].Err = nil, ErrOthersRefused
 		}
 	}
 }

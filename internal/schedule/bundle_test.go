@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/redisclient"
@@ -203,6 +204,6 @@ func (b *bundle) read(t testing.TB, id uuid.UUID) push.Push {
 }
 
 // Reschedule moves a push to an instant.
-func (b *bundle) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time, own push.OwnCaps) (schedule.Result, error) {
+func (b *bundle) Reschedule(ctx context.Context, tenant, id uuid.UUID, to time.Time, own push.OwnCaps) (booking.Decision, error) {
 	return b.Service.Reschedule(ctx, tenant, id, schedule.When{SendAt: to}, schedule.Options{Caps: own})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -184,7 +185,7 @@ func TestSubmit_CanceledReplay(t *testing.T) {
 	b := setup(t)
 	b.submit(t, 10*time.Hour)
 	b.submit(t, 11*time.Hour)
-	submit := func() schedule.Result {
+	submit := func() booking.Decision {
 		b.flush(t)
 		res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), schedule.Options{IdempotencyKey: "k", RequestHash: []byte("body")})
 		if err != nil {
@@ -199,7 +200,7 @@ func TestSubmit_CanceledReplay(t *testing.T) {
 	b.cache.Forget(quota.Recipient{Tenant: b.tenant, ID: "anna"}) // and with it, that the push is canceled
 	b.flush(t)
 	b.submit(t, 12*time.Hour)
-	if again := submit(); !again.Replayed || again.Push.Status != push.Canceled {
+	if again := submit(); again.Outcome != booking.Replayed || again.Push.Status != push.Canceled {
 		t.Fatalf("%+v", again)
 	}
 	b.flush(t)

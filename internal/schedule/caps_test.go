@@ -193,7 +193,7 @@ func TestCaps_DeferredToFullDay(t *testing.T) {
 	if err := b.SubmitBatch(t.Context(), b.tenant, members, false, caps); err != nil {
 		t.Fatal(err)
 	}
-	if members[0].Err != nil || members[1].Err != nil || !members[1].Result.Push.SendAt.Equal(tomorrow.Add(48*time.Hour)) {
+	if members[0].Err != nil || members[1].Err != nil || !members[1].Decision.Push.SendAt.Equal(tomorrow.Add(48*time.Hour)) {
 		t.Errorf("%+v", members)
 	}
 }
@@ -253,7 +253,7 @@ func TestCaps_Replays(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := b.Submit(t.Context(), b.tenant, to("anna", tomorrow), keyed)
-	if err != nil || !again.Replayed || again.Push.ID != first.Push.ID {
+	if err != nil || again.Outcome != booking.Replayed || again.Push.ID != first.Push.ID {
 		t.Errorf("%+v, %v", again, err)
 	}
 	other := keyed

@@ -43,19 +43,19 @@ func (s *Service) canceled(tenant uuid.UUID, p push.Push, err error) (push.Push,
 // Reschedule moves a push that still waits to another send time, under the tenant's caps: a move can bring a recipient
 // to a full day. It uses Caps, ValidateOnly and Was of the options. Its errors are the errors of Submit, and
 // [push.ErrNotReschedulable] and [push.ErrMoved], which come with the push.
-func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When, o Options) (Result, error) {
+func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When, o Options) (v booking.Decision, err error) {
 	p, err := s.store.Push(ctx, tenant, id)
 	if err != nil {
-		return Result{}, fmt.Errorf("reschedule: %w", err)
+		return v, fmt.Errorf("reschedule: %w", err)
 	}
 	who, now, old := quota.Recipient{Tenant: tenant, ID: p.Recipient}, s.now().UTC(), booking.DayOf(p.SendAt)
 	known := p
 	var bad invalid.FieldErrors
 	if p.SendAt, err = s.when(ctx, to, who, nil, now, &bad); err != nil {
-		return Result{}, fmt.Errorf("reschedule: %w", err)
+		return v, fmt.Errorf("reschedule: %w", err)
 	}
 	if !o.Was.IsZero() && !known.SendAt.Equal(o.Was) {
-		return Result{Push: known}, push.ErrMoved
+		return booking.Decision{Push: known}, push.ErrMoved
 	}
 	p.RequestedSendAt = p.SendAt
 	if p.TTL == 0 {
@@ -63,24 +63,24 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When,
 	}
 	switch {
 	case p.Status != push.Scheduled:
-		return Result{Push: p}, push.ErrNotReschedulable
+		return booking.Decision{Push: p}, push.ErrNotReschedulable
 	case len(bad) > 0:
-		return Result{}, about(to, bad)
+		return v, about(to, bad)
 	}
-	v, err := s.move(ctx, o, p)
+	v, err = s.move(ctx, o, p)
 	if err != nil {
 		if errors.Is(err, push.ErrUnavailable) {
 			s.cache.Forget(who)
 		}
-		return Result{Push: v.Push}, fmt.Errorf("reschedule: %w", err)
+		return v, fmt.Errorf("reschedule: %w", err)
 	}
 	switch v.Outcome {
 	case booking.OverCap:
-		return Result{Push: v.Push}, v.Capped
+		return v, v.Capped
 	case booking.OptedOut:
-		return Result{Push: v.Push}, &OptedOut{Recipient: p.Recipient, OptOuts: v.OptOuts}
+		return v, &OptedOut{Recipient: p.Recipient, OptOuts: v.OptOuts}
 	case booking.NoPlace:
-		return Result{Push: v.Push}, s.refuse(ctx, &p, map[uuid.UUID]bool{id: true}, v)
+		return v, s.refuse(ctx, &p, map[uuid.UUID]bool{id: true}, v)
 	}
 	if !o.ValidateOnly {
 		failpoint.Hit(failpoint.MoveCommitted)
@@ -89,7 +89,7 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When,
 		s.wake(&v.Push)
 	}
 	v.Push.Sends, v.Push.Paused = p.Sends, s.paused(&v.Push)
-	return Result{Push: v.Push, Usage: v.Usage}, nil
+	return v, nil
 }
 
 // move books a move under caps.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/store/audit"
 
 	"github.com/google/uuid"
@@ -18,10 +19,10 @@ import (
 )
 
 // rush submits 64 concurrent requests to two API processes.
-func rush(t *testing.T, bundles [2]*bundle, tenant uuid.UUID, ask func(i int) (schedule.Request, schedule.Options)) (results []schedule.Result, errs []error) {
+func rush(t *testing.T, bundles [2]*bundle, tenant uuid.UUID, ask func(i int) (schedule.Request, schedule.Options)) (results []booking.Decision, errs []error) {
 	t.Helper()
 	const n = 64
-	results, errs = make([]schedule.Result, n), make([]error, n)
+	results, errs = make([]booking.Decision, n), make([]error, n)
 	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
@@ -107,7 +108,7 @@ func TestSubmit_ConcurrentReplays(t *testing.T) {
 		if errs[i] != nil || res.Push.ID != results[0].Push.ID || !res.Push.SendAt.Equal(began.Add(time.Hour)) || res.Usage[0].Used != 1 {
 			t.Fatalf("%+v, %v", res, errs[i])
 		}
-		if !res.Replayed {
+		if res.Outcome != booking.Replayed {
 			first++
 		}
 	}

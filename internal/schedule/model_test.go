@@ -171,7 +171,7 @@ func (m *model) submitBatch(t *rapid.T) {
 			refused++
 			m.wantAnswer(t, held, at, one.Err)
 		case one.Err == nil:
-			held[one.Result.Push.ID] = at
+			held[one.Decision.Push.ID] = at
 		case atomic && errors.Is(one.Err, schedule.ErrOthersRefused):
 			held[uuid.New()] = at // its id is unknown
 		default:

@@ -195,6 +195,14 @@ func (m *termsModel) release(id uuid.UUID) {
 	m.Bookings = slices.DeleteFunc(slices.Clone(m.Bookings), func(b quota.Booking) bool { return b.ID == id })
 }
 
+// pushOf returns the push of a member that was booked.
+func pushOf(m schedule.Member) (p push.Push) {
+	if m.Decision != nil {
+		p = m.Decision.Push
+	}
+	return p
+}
+
 // wantPlace returns the expected send time of a push, or false if it is refused, after comparing the refusal with the
 // oracle. It may be moved up to latest; zero: only out of quiet hours that defer.
 func (m *termsModel) wantPlace(t *rapid.T, at, latest time.Time, got push.Push, err error) (time.Time, bool) {
@@ -263,8 +271,8 @@ func (m *termsModel) submitBatch(t *rapid.T) {
 				}
 			}
 			m.hold(uuid.New(), at)
-		} else if at, booked := m.wantPlace(t, at, time.Time{}, one.Result.Push, one.Err); booked {
-			m.hold(one.Result.Push.ID, at)
+		} else if at, booked := m.wantPlace(t, at, time.Time{}, pushOf(one), one.Err); booked {
+			m.hold(one.Decision.Push.ID, at)
 		} else {
 			failed = true
 		}

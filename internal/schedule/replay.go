@@ -24,30 +24,32 @@ type replay struct {
 }
 
 // answer returns the push that the first request made for a member, or the error invalid.
-func (r *replay) answer(ctx context.Context, member string, invalid error) (Result, error) {
+func (r *replay) answer(ctx context.Context, member string, invalid error) (v booking.Decision, err error) {
 	if r.o.IdempotencyKey == "" {
-		return Result{}, invalid
+		return v, invalid
 	}
 	p := push.Push{Tenant: r.tenant}
 	identify(&p, r.o, member)
 	if err := r.ask(ctx, p.IdempotencyID); err != nil {
-		return Result{}, fmt.Errorf("find the first request: %w", err)
+		return v, fmt.Errorf("find the first request: %w", err)
 	}
 	k, ok := r.made[p.RequestMember]
 	switch {
 	case r.other:
-		return Result{}, push.ErrKeyReused
+		return v, push.ErrKeyReused
 	case !ok:
-		return Result{}, invalid
+		return v, invalid
 	}
 	old, err := r.store.Push(ctx, r.tenant, k.ID)
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		return Result{}, &push.GoneError{ID: k.ID}
+		return v, &push.GoneError{ID: k.ID}
 	case err != nil:
-		return Result{}, fmt.Errorf("read the first request's push: %w", err)
+		return v, fmt.Errorf("read the first request's push: %w", err)
 	}
-	return r.result(ctx, &booking.Draft{Push: old}, &booking.Decision{Outcome: booking.Replayed, Push: old})
+	v = booking.Decision{Outcome: booking.Replayed, Push: old}
+	err = r.conclude(ctx, &booking.Draft{Push: old}, &v)
+	return v, err
 }
 
 // ask reads, once, which pushes the key has made.

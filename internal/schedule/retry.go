@@ -25,24 +25,24 @@ const retryTries = 10
 // Retry books a failed or expired push again, as a new push. The request determines the send time, what to do if there
 // is no place, and the expiry; everything else comes from the old push. Without an expiry in the request, the retry
 // keeps a fixed expiry that is still ahead, or else the old push's time to live. If an earlier retry was sent, or may
-// still be sent, Retry returns it. The errors are the errors of Submit, and [push.ErrNotRetryable], which comes with
-// the push.
-func (s *Service) Retry(ctx context.Context, tenant, id uuid.UUID, r Request, o Options) (res Result, err error) {
+// still be sent, Retry returns it as [booking.Retried]. The errors are the errors of Submit, and
+// [push.ErrNotRetryable], which comes with the push.
+func (s *Service) Retry(ctx context.Context, tenant, id uuid.UUID, r Request, o Options) (v booking.Decision, err error) {
 	for range retryTries {
 		before, err := s.retries(ctx, tenant, id)
 		switch {
 		case err != nil:
-			return Result{}, fmt.Errorf("retry: %w", err)
+			return booking.Decision{}, fmt.Errorf("retry: %w", err)
 		case before.push.Status != push.Failed && before.push.Status != push.Expired:
-			return Result{Push: before.push}, push.ErrNotRetryable
+			return booking.Decision{Push: before.push}, push.ErrNotRetryable
 		case holdsPlace(before.latest.Status):
 			return s.retried(ctx, tenant, &before.latest, o)
 		}
-		if res, err = s.retry(ctx, tenant, before, r, o); !errors.Is(err, errRetried) {
-			return res, err
+		if v, err = s.retry(ctx, tenant, before, r, o); !errors.Is(err, errRetried) {
+			return v, err
 		}
 	}
-	return Result{}, fmt.Errorf("retry: %w: %w", push.ErrUnavailable, errRetried)
+	return booking.Decision{}, fmt.Errorf("retry: %w: %w", push.ErrUnavailable, errRetried)
 }
 
 // retries is a push, the first push of its chain of retries (which may be the push itself), and the latest retry in the
@@ -70,22 +70,23 @@ func (s *Service) retries(ctx context.Context, tenant, id uuid.UUID) (all retrie
 }
 
 // retried returns a retry that was made before, by the same request or by another one.
-func (s *Service) retried(ctx context.Context, tenant uuid.UUID, latest *push.Push, o Options) (Result, error) {
-	res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", errRetried)
+func (s *Service) retried(ctx context.Context, tenant uuid.UUID, latest *push.Push, o Options) (booking.Decision, error) {
+	v, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", errRetried)
 	if !errors.Is(err, errRetried) {
-		return res, err
+		return v, err
 	}
-	res, err = s.result(ctx, &booking.Draft{Push: *latest}, &booking.Decision{Outcome: booking.Replayed, Push: *latest})
-	res.Replayed, res.Retried = false, true
-	return res, err
+	v = booking.Decision{Outcome: booking.Replayed, Push: *latest}
+	err = s.conclude(ctx, &booking.Draft{Push: *latest}, &v)
+	v.Outcome = booking.Retried
+	return v, err
 }
 
 // retry books the retry.
-func (s *Service) retry(ctx context.Context, tenant uuid.UUID, before retries, r Request, o Options) (Result, error) {
+func (s *Service) retry(ctx context.Context, tenant uuid.UUID, before retries, r Request, o Options) (booking.Decision, error) {
 	old := &before.push
 	r.Content = old.Content
 	if err := s.keepExpiry(ctx, old, &r); err != nil {
-		return Result{}, fmt.Errorf("retry: %w", err)
+		return booking.Decision{}, fmt.Errorf("retry: %w", err)
 	}
 	o.retry = &before
 	return s.Submit(ctx, tenant, r, o)

@@ -28,23 +28,16 @@ type Options struct {
 	retry *retries // for a retry: what it retries
 }
 
-// Result is an accepted push.
-type Result struct {
-	Push     push.Push
-	Usage    []quota.Usage
-	Replayed bool // an earlier request with the same Idempotency-Key was accepted
-	Retried  bool // another request has made this retry
-}
-
-// Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
+// Submit books one push, and returns it as [booking.Booked], or as [booking.Replayed] if an earlier request with the same
+// Idempotency-Key has booked it. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
 // only a request with an Idempotency-Key can be repeated safely.
-func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (res Result, err error) {
+func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (v booking.Decision, err error) {
 	d, err := s.plan(ctx, tenant, r, nil)
 	if err != nil {
-		res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
+		v, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 		s.metrics.observe(o, err)
-		return res, err
+		return v, err
 	}
 	planned := d.Push.SendAt
 	defer func() {
@@ -60,27 +53,28 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	d.Push.Burst = !o.ValidateOnly && s.bursts.note(tenant, d.Push.SendAt)
 	answer, before, err := s.askCache(ctx, &r, &d, o)
 	if err != nil {
-		return Result{}, err
+		return v, err
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
 	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.clock(&r), DryRun: o.ValidateOnly})
 	if err != nil {
 		s.cache.Forget(d.Recipient())
-		return Result{}, fmt.Errorf("book: %w", err)
+		return v, fmt.Errorf("book: %w", err)
 	}
-	v := &decisions[0]
+	v = decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		s.booked(&d, answer, before, v)
+		s.booked(&d, answer, before, &v)
 	}
 	if v.Outcome == booking.NoPlace {
 		if before != never {
 			s.submits.record(push.RecipientKey(tenant, d.Push.Recipient), refused)
 		}
-		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
+		return v, s.refuse(ctx, &d.Push, nil, v)
 	}
-	return s.result(ctx, &d, v)
+	err = s.conclude(ctx, &d, &v)
+	return v, err
 }
 
 // booked updates the cache, wakes the workers, and counts shadow rules, after Postgres has decided about a draft.
@@ -195,30 +189,29 @@ func holdsPlace(status push.Status) bool {
 	return status == push.Scheduled || status == push.Sending || status == push.Sent
 }
 
-// result turns a decision into a result, except a refusal by the quota.
-func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decision) (Result, error) {
+// conclude completes the decision about a push that is booked, or that a repeated request returns. Otherwise it returns the
+// error of the refusal, except a refusal by the quota.
+func (s *Service) conclude(ctx context.Context, d *booking.Draft, v *booking.Decision) (err error) {
 	switch v.Outcome {
 	case booking.Booked:
-		v.Push.Paused = s.paused(&v.Push)
-		return Result{Push: v.Push, Usage: v.Usage}, nil
 	case booking.Replayed:
-		usage, err := s.usage(ctx, &v.Push)
+		v.Usage, err = s.usage(ctx, &v.Push)
 		if err == nil && v.Push.Attempts > 0 {
 			v.Push, err = s.store.Push(ctx, d.Push.Tenant, v.Push.ID) // with its sends
 		}
-		v.Push.Paused = s.paused(&v.Push)
-		return Result{Push: v.Push, Usage: usage, Replayed: true}, err
 	case booking.Gone:
-		return Result{}, &push.GoneError{ID: v.Push.ID}
+		return &push.GoneError{ID: v.Push.ID}
 	case booking.KeyReused:
-		return Result{}, push.ErrKeyReused
+		return push.ErrKeyReused
 	case booking.Retried:
-		return Result{}, errRetried
+		return errRetried
 	case booking.OptedOut:
-		return Result{}, &OptedOut{Recipient: d.Push.Recipient, OptOuts: v.OptOuts}
+		return &OptedOut{Recipient: d.Push.Recipient, OptOuts: v.OptOuts}
 	case booking.NoAddress:
-		return Result{}, s.noAddress(&d.Push)
+		return s.noAddress(&d.Push)
 	default:
-		return Result{}, v.Capped
+		return v.Capped
 	}
+	v.Push.Paused = s.paused(&v.Push)
+	return err
 }

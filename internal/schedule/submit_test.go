@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -119,7 +120,7 @@ func TestSubmit_Wakes(t *testing.T) {
 	if err := b.SubmitBatch(t.Context(), b.tenant, batch, false, schedule.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	woken("the batch", batch[1].Result.Push)
+	woken("the batch", batch[1].Decision.Push)
 	if err := b.SubmitBatch(t.Context(), b.tenant, batch, true, schedule.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func TestSubmit_Replays(t *testing.T) {
 	past := request(-time.Hour) // the same request, two hours later
 	for name, r := range map[string]schedule.Request{"again": request(time.Hour), "much later": past} {
 		res, err := b.Submit(t.Context(), b.tenant, r, options)
-		if err != nil || !res.Replayed || res.Push.ID != first.Push.ID {
+		if err != nil || res.Outcome != booking.Replayed || res.Push.ID != first.Push.ID {
 			t.Errorf("%s: %+v, %v", name, res, err)
 		}
 		if _, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{IdempotencyKey: "k", RequestHash: []byte("another")}); !errors.Is(err, push.ErrKeyReused) {
@@ -157,7 +158,7 @@ func TestSubmit_Replays(t *testing.T) {
 	if _, err := b.Cancel(t.Context(), b.tenant, first.Push.ID); err != nil {
 		t.Fatal(err)
 	}
-	if res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), keyed); err != nil || res.Replayed {
+	if res, err := b.Submit(t.Context(), b.tenant, request(time.Hour), keyed); err != nil || res.Outcome == booking.Replayed {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
@@ -176,7 +177,7 @@ func TestSubmitBatch_Replays(t *testing.T) {
 	}
 	first, again := submit(), submit()
 	for _, i := range []int{0, 2} {
-		if first[i].Err != nil || again[i].Err != nil || !again[i].Result.Replayed || first[i].Result.Push.ID != again[i].Result.Push.ID {
+		if first[i].Err != nil || again[i].Err != nil || again[i].Decision.Outcome != booking.Replayed || first[i].Decision.Push.ID != again[i].Decision.Push.ID {
 			t.Errorf("member %d: %+v, then %+v", i, first[i], again[i])
 		}
 	}

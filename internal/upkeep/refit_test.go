@@ -51,7 +51,7 @@ func setupRefit(t *testing.T, seed uint64, recipients, pushes int) *refitBundle 
 		if m.Err != nil {
 			t.Fatal(m.Err)
 		}
-		b.booked = append(b.booked, m.Result.Push)
+		b.booked = append(b.booked, m.Decision.Push)
 	}
 	inOrder(b.booked)
 	return b

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -100,7 +101,7 @@ func (h *pushes) batch(c *rest.Call) error {
 	if !options.ValidateOnly {
 		for _, m := range members {
 			if m.Err == nil {
-				c.Note(m.Result.Push.ID)
+				c.Note(m.Decision.Push.ID)
 			}
 		}
 	}
@@ -182,13 +183,14 @@ func (h *pushes) answerBatch(c *rest.Call, members []schedule.Member, b *batchFo
 			continue
 		}
 		v.Accepted++
-		if m.Result.Push.Rendering != nil && c.Request.Context().Err() == nil {
-			m.Result.Push.Message = messageOf(&m.Result.Push)
+		p, again := &m.Decision.Push, m.Decision.Outcome == booking.Replayed
+		if p.Rendering != nil && c.Request.Context().Err() == nil {
+			p.Message = messageOf(p)
 		}
-		if m.Result.Replayed {
+		if again {
 			replayed++
 		}
-		v.Results[i] = resultView{Index: i, Status: http.StatusCreated, Push: bookedView(h.texts, m.Result), Replayed: m.Result.Replayed}
+		v.Results[i] = resultView{Index: i, Status: http.StatusCreated, Push: bookedView(h.texts, m.Decision), Replayed: again}
 	}
 	if replayed > 0 && replayed == v.Accepted {
 		c.Writer.Header().Set("Idempotency-Replayed", "true")

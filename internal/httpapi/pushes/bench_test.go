@@ -13,9 +13,9 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
-	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 func BenchmarkDecodeSubmit(b *testing.B) {
@@ -61,11 +61,11 @@ func BenchmarkRequestHash(b *testing.B) {
 
 // BenchmarkAnswerPush shows and writes the answer to a submit.
 func BenchmarkAnswerPush(b *testing.B) {
-	result := schedule.Result{Push: push.Push{Content: push.Content{Message: json.RawMessage(`{"title":"Sale","body":"Everything must go."}`), Recipient: "user-42"}}}
+	result := booking.Decision{Push: push.Push{Content: push.Content{Message: json.RawMessage(`{"title":"Sale","body":"Everything must go."}`), Recipient: "user-42"}}}
 	text := make([]byte, 0, 4*usualPush)
 	b.ReportAllocs()
 	for b.Loop() {
-		text = bookedView(nil, result).AppendJSON(text[:0])
+		text = bookedView(nil, &result).AppendJSON(text[:0])
 	}
 }
 

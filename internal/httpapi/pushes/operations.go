@@ -24,11 +24,11 @@ const (
 
 // pushWriter books and changes pushes.
 type pushWriter interface {
-	Submit(ctx context.Context, tenant uuid.UUID, r schedule.Request, o schedule.Options) (schedule.Result, error)
+	Submit(ctx context.Context, tenant uuid.UUID, r schedule.Request, o schedule.Options) (booking.Decision, error)
 	SubmitBatch(ctx context.Context, tenant uuid.UUID, members []schedule.Member, atomic bool, o schedule.Options) error
 	Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
-	Reschedule(ctx context.Context, tenant, id uuid.UUID, to schedule.When, o schedule.Options) (schedule.Result, error)
-	Retry(ctx context.Context, tenant, id uuid.UUID, r schedule.Request, o schedule.Options) (schedule.Result, error)
+	Reschedule(ctx context.Context, tenant, id uuid.UUID, to schedule.When, o schedule.Options) (booking.Decision, error)
+	Retry(ctx context.Context, tenant, id uuid.UUID, r schedule.Request, o schedule.Options) (booking.Decision, error)
 }
 
 // pushReader reads pushes.

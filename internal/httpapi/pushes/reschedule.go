@@ -57,10 +57,10 @@ func (h *pushes) reschedule(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	res, err := h.writer.Reschedule(c.Request.Context(), c.Caller.Tenant, c.ID, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
+	moved, err := h.writer.Reschedule(c.Request.Context(), c.Caller.Tenant, c.ID, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
 	if err != nil {
-		return h.about(c, f.explain("body", err), res.Push)
+		return h.about(c, f.explain("body", err), moved.Push)
 	}
-	showMessage(c, &res.Push)
-	return c.Answer(http.StatusOK, bookedView(h.texts, res))
+	showMessage(c, &moved.Push)
+	return c.Answer(http.StatusOK, bookedView(h.texts, &moved))
 }

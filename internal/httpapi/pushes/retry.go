@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -42,22 +43,22 @@ func (h *pushes) retry(c *rest.Call) error {
 	if o.IdempotencyKey != "" {
 		o.RequestHash = rest.RequestHash("/v1/pushes/"+c.ID.String()+"/retry", body)
 	}
-	res, err := h.writer.Retry(c.Request.Context(), c.Caller.Tenant, c.ID, f.Request, o)
+	made, err := h.writer.Retry(c.Request.Context(), c.Caller.Tenant, c.ID, f.Request, o)
 	if err != nil {
-		return h.about(c, f.explainRetry(err), res.Push)
+		return h.about(c, f.explainRetry(err), made.Push)
 	}
-	showMessage(c, &res.Push)
-	view, status := bookedView(h.texts, res), http.StatusCreated
+	showMessage(c, &made.Push)
+	view, status := bookedView(h.texts, &made), http.StatusCreated
 	switch {
-	case res.Retried:
+	case made.Outcome == booking.Retried:
 		status = http.StatusOK
 	case !o.ValidateOnly:
-		c.Note(res.Push.ID)
+		c.Note(made.Push.ID)
 	}
 	if !o.ValidateOnly {
 		c.Header("Location", submitPath+"/"+view.ID)
 	}
-	if res.Replayed {
+	if made.Outcome == booking.Replayed {
 		c.Header("Idempotency-Replayed", "true")
 	}
 	return c.Answer(status, view)

@@ -3,6 +3,7 @@ package pushes
 import (
 	"net/http"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -18,17 +19,17 @@ func (h *pushes) submit(c *rest.Call) error {
 	if err != nil {
 		return h.forms.counted(err, 1)
 	}
-	res, err := h.writer.Submit(c.Request.Context(), c.Caller.Tenant, f.Request, options)
+	booked, err := h.writer.Submit(c.Request.Context(), c.Caller.Tenant, f.Request, options)
 	if err != nil {
 		return f.explain("body", err)
 	}
-	showMessage(c, &res.Push)
-	view := bookedView(h.texts, res)
+	showMessage(c, &booked.Push)
+	view := bookedView(h.texts, &booked)
 	if !options.ValidateOnly {
-		c.Note(res.Push.ID)
+		c.Note(booked.Push.ID)
 		c.Header("Location", submitPath+"/"+view.ID)
 	}
-	if res.Replayed {
+	if booked.Outcome == booking.Replayed {
 		c.Header("Idempotency-Replayed", "true")
 	}
 	return c.Answer(http.StatusCreated, view)

@@ -10,10 +10,10 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/rest"
-	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 // pushView is a push as the API shows it.
@@ -207,10 +207,10 @@ func examplePush(status push.Status) *pushView {
 }
 
 // bookedView shows a push with the use of its quota.
-func bookedView(texts TextService, r schedule.Result) *pushView {
-	v := viewOf(texts, r.Push)
-	v.Paused = &r.Push.Paused
-	v.Quota = usageViews(r.Usage, r.Push.SendAt)
+func bookedView(texts TextService, d *booking.Decision) *pushView {
+	v := viewOf(texts, d.Push)
+	v.Paused = &d.Push.Paused
+	v.Quota = usageViews(d.Usage, d.Push.SendAt)
 	return v
 }
 
