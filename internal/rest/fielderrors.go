@@ -20,8 +20,9 @@ const MaxShown = 256
 // FieldErrors has all errors of a request, or of an object in its body. The fields of an object
 // are relative to it.
 type FieldErrors struct {
-	List invalid.FieldErrors
-	more int // further errors, which are only counted
+	List   invalid.FieldErrors
+	Object []byte // the text of the object that was read by a table; nil: there was none
+	more   int    // further errors, which are only counted
 }
 
 // Add adds an error of a field. The value is shown as it is; nil: none.
@@ -158,13 +159,13 @@ func shownJSON(raw []byte) any {
 	return rawJSON(raw)
 }
 
-// AsWritten returns the value of an error as it was written in the text of an object.
-func AsWritten(object []byte, e invalid.FieldError) any {
+// AsWritten returns the value of an error as it was written in the text of the object.
+func (e *FieldErrors) AsWritten(one invalid.FieldError) any {
 	var raw []byte
-	if e.Value != nil && object != nil {
-		r := newReader(object)
+	if one.Value != nil && e.Object != nil {
+		r := newReader(e.Object)
 		for name := range r.Members {
-			this := bytes.Equal(name, []byte(e.Field))
+			this := bytes.Equal(name, []byte(one.Field))
 			if value := r.Value(); this {
 				raw = value
 			}
@@ -173,8 +174,8 @@ func AsWritten(object []byte, e invalid.FieldError) any {
 	if raw != nil {
 		return shownJSON(raw)
 	}
-	if text, ok := e.Value.(string); ok {
+	if text, ok := one.Value.(string); ok {
 		return Shown(text)
 	}
-	return e.Value
+	return one.Value
 }

@@ -16,7 +16,7 @@ type Table[T any] struct {
 	// Refuse adds an error for a member that is not in the table, and reports whether it did; nil: the usual error is added.
 	Refuse func(name string, raw []byte, errs *FieldErrors) bool
 	// Check adds errors that concern several members.
-	Check func(to *T, text []byte, errs *FieldErrors)
+	Check func(to *T, errs *FieldErrors)
 }
 
 // Field is a row of a table.
@@ -51,14 +51,14 @@ func (o *Table[T]) Described(name, description string) Field[T] {
 	return f
 }
 
-// Read reads the next object and returns its text, or nil if the next value is no object. After a syntax error, r
-// has the error.
-func (o *Table[T]) Read(r *Reader, to *T, errs *FieldErrors) (text []byte) {
+// Read reads the next object, and keeps its text in errs unless the next value is no object. After a syntax error, r has
+// the error.
+func (o *Table[T]) Read(r *Reader, to *T, errs *FieldErrors) {
 	if r.Peek() != '{' {
 		if raw := r.Value(); r.Err == nil {
 			errs.AddJSON("", "must be an object", raw)
 		}
-		return nil
+		return
 	}
 	from, given := r.Offset(), uint64(0)
 	for name := range r.Members {
@@ -73,18 +73,17 @@ func (o *Table[T]) Read(r *Reader, to *T, errs *FieldErrors) (text []byte) {
 		}
 	}
 	if r.Err != nil {
-		return nil
+		return
 	}
 	for i := range o.Fields {
 		if given&(1<<i) == 0 {
 			o.Fields[i].absent(to, errs)
 		}
 	}
-	text = bytes.TrimLeft(r.data[from:r.Offset()], ",: \t\r\n")
+	errs.Object = bytes.TrimLeft(r.data[from:r.Offset()], ",: \t\r\n")
 	if o.Check != nil {
-		o.Check(to, text, errs)
+		o.Check(to, errs)
 	}
-	return text
 }
 
 func (o *Table[T]) unknown(name string, raw []byte, deep bool, errs *FieldErrors) {

@@ -90,7 +90,7 @@ func (f *keyForm) readScope(r *rest.Reader, i int, name string, errs *rest.Field
 }
 
 // check rejects a key that has ended already.
-func (f *keyForm) check(_ []byte, errs *rest.FieldErrors) {
+func (f *keyForm) check(errs *rest.FieldErrors) {
 	if !f.expires.IsZero() && !f.expires.After(f.now) && !errs.Has("expires_at") {
 		errs.Add("expires_at", "must lie in the future", rest.Stamp(f.expires))
 	}

@@ -73,18 +73,18 @@ func (f *takeForm) readLimit(r *rest.Reader, i int, name string, errs *rest.Fiel
 }
 
 // check adds errors that concern several members of a limit.
-func (f *limitForm) check(text []byte, errs *rest.FieldErrors) {
+func (f *limitForm) check(errs *rest.FieldErrors) {
 	unread := *errs
 	for _, found := range f.Validate() {
 		if !unread.Has(found.Field) {
-			found.Value = rest.AsWritten(text, found)
+			found.Value = errs.AsWritten(found)
 			errs.Keep(found)
 		}
 	}
 }
 
 // check gives each limit its key, and rejects equal limits.
-func (f *takeForm) check(_ []byte, errs *rest.FieldErrors) {
+func (f *takeForm) check(errs *rest.FieldErrors) {
 	if f.key == "" && !errs.Has("key") && (len(f.rules) == 0 || slices.Contains(f.own, false)) {
 		errs.Add("key", "is required, unless each limit has its own key", nil)
 	}

@@ -36,7 +36,7 @@ var pauseFields = rest.Table[pauseForm]{SchemaName: "NewPause", Check: (*pauseFo
 const noCampaign = "there is no such campaign"
 
 // check adds errors that concern several members.
-func (f *pauseForm) check(_ []byte, errs *rest.FieldErrors) {
+func (f *pauseForm) check(errs *rest.FieldErrors) {
 	switch {
 	case errs.Has("scope") || errs.Has("name"):
 	case f.Scope == pause.All && f.named:

@@ -55,12 +55,12 @@ type batchProblem struct {
 	Results  []resultView `json:"results"`
 }
 
-// batchForm is a batch in a request: the readable parts, and the errors of the others, except the errors of
-// single pushes.
+// batchForm is a batch in a request: the readable parts of its pushes, and the errors in each of the others.
 type batchForm struct {
-	rest.FieldErrors
-	forms  []Form
-	atomic bool
+	rest.FieldErrors // of the batch itself
+	pushes           []schedule.Request
+	found            []rest.FieldErrors // of each push
+	atomic           bool
 }
 
 var batchFields = rest.Table[batchForm]{SchemaName: "NewBatch", Fields: []rest.Field[batchForm]{
@@ -69,26 +69,26 @@ var batchFields = rest.Table[batchForm]{SchemaName: "NewBatch", Fields: []rest.F
 }}
 
 func (b *batchForm) readMember(r *rest.Reader, i int, _ string, _ *rest.FieldErrors) {
-	if i == cap(b.forms) {
-		b.forms = slices.Grow(b.forms, min(3*i+4, maxMembers)) // forms are large to copy
+	if i == cap(b.pushes) {
+		b.pushes = slices.Grow(b.pushes, min(3*i+4, maxMembers)) // requests are large to copy
 	}
 	bulkhead.Yield()
-	b.forms = append(b.forms[:i], Form{})
-	f, from := &b.forms[i], r.Offset()
-	f.Read(r, &PushFields)
+	b.pushes, b.found = append(b.pushes[:i], schedule.Request{}), append(b.found[:i], rest.FieldErrors{})
+	from := r.Offset()
+	PushFields.Read(r, &b.pushes[i], &b.found[i])
 	if n := r.Offset() - from; n > rest.MaxBody {
-		f.Add("", fmt.Sprintf("must have at most %d bytes, has %d", rest.MaxBody, n), nil)
+		b.found[i].Add("", fmt.Sprintf("must have at most %d bytes, has %d", rest.MaxBody, n), nil)
 	}
 }
 
 func (h *pushes) batch(c *rest.Call) error {
 	b, options, err := h.readWholeBatch(c)
 	if err != nil {
-		return h.forms.counted(err, max(1, len(b.forms)))
+		return h.forms.counted(err, max(1, len(b.pushes)))
 	}
-	members := make([]schedule.Member, len(b.forms))
-	for i := range b.forms {
-		members[i] = schedule.Member{Request: b.forms[i].Request, Err: b.forms[i].under(place(i))}
+	members := make([]schedule.Member, len(b.pushes))
+	for i := range b.pushes {
+		members[i] = schedule.Member{Request: b.pushes[i], Err: under(place(i), b.found[i])}
 	}
 	if err := h.writer.SubmitBatch(c.Request.Context(), c.Caller.Tenant, members, b.atomic, options); err != nil {
 		return err
@@ -130,23 +130,26 @@ func place(i int) string { return rest.Item("body.pushes", i) }
 // a rejected batch include the errors of all members.
 func (h *pushes) checkBatch(c *rest.Call, b *batchForm, bad *rest.FieldErrors) error {
 	refused := len(bad.List)+len(b.List) > 0
-	for i := range b.forms {
-		refused = refused || b.atomic && len(b.forms[i].List) > 0
+	for i := range b.found {
+		refused = refused || b.atomic && len(b.found[i].List) > 0
 	}
 	bad.AddAll("body", b.FieldErrors)
-	var incomplete []*Form
-	for i := range b.forms {
-		if f := &b.forms[i]; refused || len(f.List) > 0 {
-			incomplete = append(incomplete, f)
+	var (
+		at         []int
+		incomplete []*schedule.Request
+	)
+	for i := range b.found {
+		if b.found[i].Object != nil && (refused || len(b.found[i].List) > 0) {
+			at, incomplete = append(at, i), append(incomplete, &b.pushes[i])
 		}
 	}
-	validate := h.forms.Validator(c, incomplete...)
-	for _, f := range incomplete {
-		f.Complete(validate)
+	validate := h.forms.validator(c, incomplete...)
+	for n, i := range at {
+		validate.complete(&PushFields, incomplete[n], &b.found[i])
 	}
-	for i := range b.forms {
+	for i := range b.found {
 		if refused {
-			bad.AddAll(place(i), b.forms[i].FieldErrors)
+			bad.AddAll(place(i), b.found[i])
 		}
 	}
 	return bad.Err()
@@ -158,8 +161,8 @@ func (b *batchForm) invalid(members []schedule.Member) error {
 	for i, m := range members {
 		var wrong invalid.FieldErrors
 		if errors.As(m.Err, &wrong) {
-			b.forms[i].blame(wrong)
-			all.AddAll(place(i), b.forms[i].FieldErrors)
+			blame(&PushFields, wrong, &b.found[i])
+			all.AddAll(place(i), b.found[i])
 		}
 	}
 	return all.Err()
@@ -175,7 +178,7 @@ func (h *pushes) answerBatch(c *rest.Call, members []schedule.Member, b *batchFo
 			if refusal, ok := errors.AsType[*schedule.Refusal](m.Err); ok {
 				fewConflicts(refusal, max(quota.MaxConflicts/10, 10*quota.MaxConflicts/len(members)))
 			}
-			p, foreseen := c.ProblemOf(b.forms[i].explain(place(i), m.Err))
+			p, foreseen := c.ProblemOf(explain(m.Err, place(i), &PushFields, b.found[i]))
 			if !foreseen {
 				return m.Err
 			}

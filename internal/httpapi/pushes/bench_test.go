@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 func BenchmarkDecodeSubmit(b *testing.B) {
@@ -23,9 +24,12 @@ func BenchmarkDecodeSubmit(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		var f Form
-		if err := rest.ReadWhole(body, &rest.FieldErrors{}, func(r *rest.Reader) { f.Read(r, &PushFields) }); err != nil || len(f.List) > 0 {
-			b.Fatal(err, f.List)
+		var (
+			p     schedule.Request
+			found rest.FieldErrors
+		)
+		if err := rest.ReadWhole(body, &rest.FieldErrors{}, func(r *rest.Reader) { PushFields.Read(r, &p, &found) }); err != nil || len(found.List) > 0 {
+			b.Fatal(err, found.List)
 		}
 	}
 }
@@ -45,7 +49,7 @@ func BenchmarkDecodeBatch1000(b *testing.B) {
 	for b.Loop() {
 		var batch batchForm
 		err := rest.ReadWhole(body, &rest.FieldErrors{}, func(r *rest.Reader) { batchFields.Read(r, &batch, &batch.FieldErrors) })
-		if err != nil || len(batch.forms) != maxMembers || len(batch.forms[0].List) > 0 {
+		if err != nil || len(batch.pushes) != maxMembers || len(batch.found[0].List) > 0 {
 			b.Fatal("not read")
 		}
 	}

@@ -56,7 +56,7 @@ func shift[T any](set func(*T, time.Duration)) rest.Value[T] {
 }
 
 // check adds errors that concern several members.
-func (f *bulkForm) check(_ []byte, errs *rest.FieldErrors) {
+func (f *bulkForm) check(errs *rest.FieldErrors) {
 	f.Filter = f.filter.Filter
 	empty := f.Filter == push.Filter{}
 	unread := errs.Has("filter")

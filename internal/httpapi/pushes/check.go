@@ -10,23 +10,23 @@ import (
 )
 
 // checkFields is the body of a quota check: the members that the quota depends on.
-var checkFields = rest.Table[Form]{SchemaName: "Question", Check: checkQuestion, Fields: []rest.Field[Form]{
+var checkFields = rest.Table[schedule.Request]{SchemaName: "Question", Check: checkQuestion, Fields: []rest.Field[schedule.Request]{
 	PushFields.Described("recipient", "The person whose quota is checked."),
 	PushFields.Described("channel", "Default: the first channel that is configured."),
 	PushFields.Described("category", ""),
 	PushFields.Described("send_at", "The intended send time, with a zone. Default: now."),
 	PushFields.Described("local_time", "The intended send time on the clocks of time_zone, instead of send_at."),
 	PushFields.Fields[PushFields.Find("time_zone")],
-	rest.Row("message", rest.Optional, rest.AnyObject(func(f *Form, raw []byte) { f.Message = raw }).Shaped(&MessageFields),
+	rest.Row("message", rest.Optional, rest.AnyObject(func(p *schedule.Request, raw []byte) { p.Message = raw }).Shaped(&MessageFields),
 		"The intended content. If it is given, it is checked as in a submit, and the text of an SMS is measured. The quota does not depend on it.", nil),
 	PushFields.Described("template", "Every string in message is a Liquid template. Only with message."),
 	PushFields.Fields[PushFields.Find("variables")],
 }}
 
 // checkQuestion adds errors that concern several members of a check.
-func checkQuestion(f *Form, text []byte, errs *rest.FieldErrors) {
-	checkPush(f, text, errs)
-	if f.Template && f.Message == nil && !errs.Has("message") {
+func checkQuestion(p *schedule.Request, errs *rest.FieldErrors) {
+	checkPush(p, errs)
+	if p.Template && p.Message == nil && !errs.Has("message") {
 		errs.Add("template", "must not be given without message", true)
 	}
 }
@@ -44,13 +44,13 @@ type checkView struct {
 
 // check answers with the decision that a push would get. It books nothing.
 func (h *quotas) check(c *rest.Call) error {
-	f, _, err := h.forms.read(c, &checkFields, &c.Errors)
+	p, read, err := h.forms.read(c, &checkFields)
 	if err != nil {
 		return err
 	}
-	found, err := h.svc.Check(c.Request.Context(), c.Caller.Tenant, f.Request)
+	found, err := h.svc.Check(c.Request.Context(), c.Caller.Tenant, p)
 	if err != nil {
-		return f.explain("body", err)
+		return explain(err, "body", &checkFields, read)
 	}
 	return c.Answer(http.StatusOK, checkView{
 		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), Paused: found.Paused, OptedOut: optedOutOf(found),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 // The longest texts of a push, in bytes.
@@ -21,34 +22,34 @@ const (
 const MaxExpiresAfter = 8760 * time.Hour
 
 // PushFields is the body of a submit: a row for each member of a push.
-var PushFields = rest.Table[Form]{SchemaName: "NewPush", Check: checkPush, Fields: []rest.Field[Form]{
-	rest.Row("recipient", rest.Required, rest.Text(func(f *Form, s string) { f.Recipient = s }, 1, MaxRecipient),
+var PushFields = rest.Table[schedule.Request]{SchemaName: "NewPush", Check: checkPush, Fields: []rest.Field[schedule.Request]{
+	rest.Row("recipient", rest.Required, rest.Text(func(p *schedule.Request, s string) { p.Recipient = s }, 1, MaxRecipient),
 		"The person whose quota is used: an id of your choice, 1 to 128 printable bytes.", "user-42"),
-	rest.Row("message", rest.Required, rest.AnyObject(func(f *Form, raw []byte) { f.Message = raw }).Shaped(&MessageFields),
+	rest.Row("message", rest.Required, rest.AnyObject(func(p *schedule.Request, raw []byte) { p.Message = raw }).Shaped(&MessageFields),
 		"The content. It is passed to the provider unchanged; channels may support more members.", nil),
-	rest.Row("template", rest.Optional, rest.Boolean(func(f *Form, v bool) { f.Template = v }).Or("false"),
+	rest.Row("template", rest.Optional, rest.Boolean(func(p *schedule.Request, v bool) { p.Template = v }).Or("false"),
 		"Every string in message is a Liquid template. Its variables are recipient, to if it is given, the members of variables, and the attributes of the recipient. The rendered templates are the message of the push.", nil),
-	rest.Row("variables", rest.Optional, rest.AnyObject(func(f *Form, raw []byte) { f.Variables = raw }),
+	rest.Row("variables", rest.Optional, rest.AnyObject(func(p *schedule.Request, raw []byte) { p.Variables = raw }),
 		"Further variables for the templates of message, besides the attributes of the recipient. Only with template.", map[string]any{"first_name": "Aiko"}),
-	rest.Row("channel", rest.Optional, rest.Named(func(f *Form, s string) { f.Channel = s }, 0, MaxChannel),
+	rest.Row("channel", rest.Optional, rest.Named(func(p *schedule.Request, s string) { p.Channel = s }, 0, MaxChannel),
 		"The channel that delivers the push. Default: the first one that is configured.", "push"),
-	rest.Row("category", rest.Optional, rest.Named(func(f *Form, s string) { f.Category = s }, 0, MaxCategory),
+	rest.Row("category", rest.Optional, rest.Named(func(p *schedule.Request, s string) { p.Category = s }, 0, MaxCategory),
 		"A label of your choice, at most 64 printable bytes.", "marketing"),
-	rest.Row("send_at", rest.Optional, rest.Moment(func(f *Form, t time.Time) { f.SendAt = t }),
+	rest.Row("send_at", rest.Optional, rest.Moment(func(p *schedule.Request, t time.Time) { p.SendAt = t }),
 		"The send time, with a zone. A fraction of a second is rounded up. Default: now.", "2026-12-01T09:00:00+01:00"),
-	rest.Row("local_time", rest.Optional, rest.LocalMoment(func(f *Form, t time.Time) { f.LocalTime = t }),
+	rest.Row("local_time", rest.Optional, rest.LocalMoment(func(p *schedule.Request, t time.Time) { p.LocalTime = t }),
 		"The send time on the clocks of time_zone, instead of send_at. A time that the clocks skip in spring means the first instant after the gap; a time that occurs twice in autumn means the first. Seconds are optional.", rest.LocalExample),
-	rest.Row("time_zone", rest.Optional, rest.Text(func(f *Form, s string) { f.TimeZone = s }, 0, MaxZone),
+	rest.Row("time_zone", rest.Optional, rest.Text(func(p *schedule.Request, s string) { p.TimeZone = s }, 0, MaxZone),
 		"The zone of local_time, an IANA name. Default: the recipient's zone, or else the default zone of the policy.", "Asia/Tokyo"),
-	rest.Row("to", rest.Optional, rest.Text(func(f *Form, s string) { f.To = s }, 0, MaxTo),
+	rest.Row("to", rest.Optional, rest.Text(func(p *schedule.Request, s string) { p.To = s }, 0, MaxTo),
 		"The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.", "+4512345678"),
-	rest.Row("expires_at", rest.Optional, rest.Moment(func(f *Form, t time.Time) { f.ExpiresAt = t }),
+	rest.Row("expires_at", rest.Optional, rest.Moment(func(p *schedule.Request, t time.Time) { p.ExpiresAt = t }),
 		"The push is not sent at or after this time. Default: 24 hours, or as configured, after its send time.", "2026-12-01T12:00:00Z"),
-	rest.Row("on_conflict", rest.Optional, rest.OneOf(func(f *Form, s string) { f.Defer = s == "defer" }, "reject", "defer").Or("reject"),
+	rest.Row("on_conflict", rest.Optional, rest.OneOf(func(p *schedule.Request, s string) { p.Defer = s == "defer" }, "reject", "defer").Or("reject"),
 		"The action if the quota has no place at send_at: reject, or defer to the next free time.", nil),
-	rest.Row("latest", rest.Optional, rest.Moment(func(f *Form, t time.Time) { f.Latest = t }),
+	rest.Row("latest", rest.Optional, rest.Moment(func(p *schedule.Request, t time.Time) { p.Latest = t }),
 		"The latest time to defer to.", "2026-12-02T09:00:00Z"),
-	rest.Row("metadata", rest.Optional, rest.AnyObject(func(f *Form, raw []byte) { f.Metadata = raw }),
+	rest.Row("metadata", rest.Optional, rest.AnyObject(func(p *schedule.Request, raw []byte) { p.Metadata = raw }),
 		"Your own data; it is returned with the push.", map[string]any{"campaign": "x"}),
 }}
 
@@ -66,24 +67,24 @@ var MessageFields = rest.Table[struct{}]{SchemaName: "Message", Open: true, Fiel
 }}
 
 // checkPush adds errors that concern several members.
-func checkPush(f *Form, text []byte, errs *rest.FieldErrors) {
-	checkWhen(f, text, errs)
-	CheckTemplate(f, text, errs)
+func checkPush(p *schedule.Request, errs *rest.FieldErrors) {
+	checkWhen(p, errs)
+	CheckTemplate(p, errs)
 }
 
 // CheckTemplate rejects variables without a template.
-func CheckTemplate(f *Form, text []byte, errs *rest.FieldErrors) {
-	if f.Variables != nil && !f.Template && !errs.Has("template") {
-		errs.Add("variables", "must not be given without template", rest.AsWritten(text, invalid.FieldError{Field: "variables", Value: ""}))
+func CheckTemplate(p *schedule.Request, errs *rest.FieldErrors) {
+	if p.Variables != nil && !p.Template && !errs.Has("template") {
+		errs.Add("variables", "must not be given without template", errs.AsWritten(invalid.FieldError{Field: "variables", Value: ""}))
 	}
 }
 
 // checkWhen adds errors that concern several members of the send time.
-func checkWhen(f *Form, text []byte, errs *rest.FieldErrors) {
+func checkWhen(p *schedule.Request, errs *rest.FieldErrors) {
 	switch {
-	case !f.LocalTime.IsZero() && !f.SendAt.IsZero():
-		errs.Add("local_time", "must not be given together with send_at", rest.AsWritten(text, invalid.FieldError{Field: "local_time", Value: ""}))
-	case f.TimeZone != "" && f.LocalTime.IsZero() && !errs.Has("local_time"):
-		errs.Add("time_zone", "must not be given without local_time", rest.Shown(f.TimeZone))
+	case !p.LocalTime.IsZero() && !p.SendAt.IsZero():
+		errs.Add("local_time", "must not be given together with send_at", errs.AsWritten(invalid.FieldError{Field: "local_time", Value: ""}))
+	case p.TimeZone != "" && p.LocalTime.IsZero() && !errs.Has("local_time"):
+		errs.Add("time_zone", "must not be given without local_time", rest.Shown(p.TimeZone))
 	}
 }

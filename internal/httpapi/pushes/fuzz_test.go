@@ -38,23 +38,26 @@ func FuzzPush(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var got, again Form
-		if rest.ReadWhole(text, &rest.FieldErrors{}, func(r *rest.Reader) { got.Read(r, &PushFields) }) != nil {
+		var (
+			got, again        schedule.Request
+			found, foundAgain rest.FieldErrors
+		)
+		if rest.ReadWhole(text, &rest.FieldErrors{}, func(r *rest.Reader) { PushFields.Read(r, &got, &found) }) != nil {
 			return
 		}
 		var all rest.FieldErrors
-		all.AddAll("body", got.FieldErrors)
+		all.AddAll("body", found)
 		mustBePlaced(t, all.List)
-		if len(got.List) > 0 {
+		if len(found.List) > 0 {
 			return
 		}
 		if rest.Unfit(got.Recipient, 1, MaxRecipient) != "" || rest.Unfit(got.Channel, 0, MaxChannel) != "" || rest.Unfit(got.Category, 0, MaxCategory) != "" || rest.Unfit(got.To, 0, MaxTo) != "" ||
 			!json.Valid(got.Message) || got.Metadata != nil && !json.Valid(got.Metadata) {
-			t.Fatalf("accepted: %+v", got.Request)
+			t.Fatalf("accepted: %+v", got)
 		}
-		rest.ReadAgain(written(t, got.Request), func(r *rest.Reader) { again.Read(r, &PushFields) })
-		if diff := cmp.Diff(got.Request, again.Request); diff != "" || len(again.List) > 0 {
-			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, again.List)
+		rest.ReadAgain(written(t, got), func(r *rest.Reader) { PushFields.Read(r, &again, &foundAgain) })
+		if diff := cmp.Diff(got, again); diff != "" || len(foundAgain.List) > 0 {
+			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, foundAgain.List)
 		}
 	})
 }
@@ -106,18 +109,18 @@ func FuzzBatch(f *testing.F) {
 		if rest.ReadWhole(text, &bad, func(r *rest.Reader) { batchFields.Read(r, &b, &b.FieldErrors) }) != nil {
 			return
 		}
-		for i := range b.forms {
-			bad.AddAll(place(i), b.forms[i].FieldErrors)
+		for i := range b.found {
+			bad.AddAll(place(i), b.found[i])
 		}
 		bad.AddAll("body", b.FieldErrors)
 		mustBePlaced(t, bad.List)
 		var plain struct{ Pushes []json.RawMessage }
 		if len(b.List) == 0 && json.Unmarshal(text, &plain) == nil && strings.Count(string(text), `ushes"`) == 1 && !bytes.ContainsRune(text, '\\') &&
-			len(plain.Pushes) != len(b.forms) {
-			t.Errorf("%d members of %d", len(b.forms), len(plain.Pushes))
+			len(plain.Pushes) != len(b.pushes) {
+			t.Errorf("%d members of %d", len(b.pushes), len(plain.Pushes))
 		}
-		if len(b.forms) > maxMembers || len(b.forms) == 0 && len(b.List) == 0 {
-			t.Errorf("%d members, %d faults", len(b.forms), len(b.List))
+		if len(b.pushes) > maxMembers || len(b.pushes) == 0 && len(b.List) == 0 {
+			t.Errorf("%d members, %d faults", len(b.pushes), len(b.List))
 		}
 	})
 }
@@ -143,41 +146,47 @@ func FuzzDecode(f *testing.F) {
 		if !utf8.Valid(text) {
 			return
 		}
-		for _, of := range []*rest.Table[Form]{&PushFields, &moveFields, &checkFields} {
+		for _, of := range []*rest.Table[schedule.Request]{&PushFields, &moveFields, &checkFields} {
 			rest.ReadAgain(text, func(r *rest.Reader) {
-				var f Form
-				f.Read(r, of)
-				checkForm(t, r, f)
+				var (
+					p     schedule.Request
+					found rest.FieldErrors
+				)
+				of.Read(r, &p, &found)
+				checkForm(t, r, p, found)
 			})
 		}
 		rest.ReadAgain(text, func(r *rest.Reader) {
 			var b batchForm
 			batchFields.Read(r, &b, &b.FieldErrors)
-			for _, one := range b.forms {
-				checkForm(t, r, one)
+			for i, one := range b.pushes {
+				checkForm(t, r, one, b.found[i])
 			}
 		})
 	})
 }
 
-func checkForm(t *testing.T, r *rest.Reader, f Form) {
+func checkForm(t *testing.T, r *rest.Reader, p schedule.Request, found rest.FieldErrors) {
 	t.Helper()
-	if rest.Unfit(f.Recipient, 0, MaxRecipient)+rest.Unfit(f.Channel, 0, MaxChannel)+rest.Unfit(f.Category, 0, MaxCategory)+rest.Unfit(f.To, 0, MaxTo) != "" {
-		t.Errorf("an unfit text: %+v", f.Request)
+	if rest.Unfit(p.Recipient, 0, MaxRecipient)+rest.Unfit(p.Channel, 0, MaxChannel)+rest.Unfit(p.Category, 0, MaxCategory)+rest.Unfit(p.To, 0, MaxTo) != "" {
+		t.Errorf("an unfit text: %+v", p)
 	}
-	if r.Err == nil && (f.Message != nil && !json.Valid(f.Message) || f.Metadata != nil && !json.Valid(f.Metadata)) {
-		t.Errorf("no JSON: %s %s", f.Message, f.Metadata)
+	if r.Err == nil && (p.Message != nil && !json.Valid(p.Message) || p.Metadata != nil && !json.Valid(p.Metadata)) {
+		t.Errorf("no JSON: %s %s", p.Message, p.Metadata)
 	}
-	if _, err := json.Marshal(f.List); err != nil {
+	if _, err := json.Marshal(found.List); err != nil {
 		t.Errorf("faults are no JSON: %v", err)
 	}
 }
 
 // TestForm_DuplicateMembers: the last one counts.
 func TestForm_DuplicateMembers(t *testing.T) {
-	var f Form
-	rest.ReadAgain([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`), func(r *rest.Reader) { f.Read(r, &PushFields) })
-	if len(f.List) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {
-		t.Errorf("%+v", f)
+	var (
+		p     schedule.Request
+		found rest.FieldErrors
+	)
+	rest.ReadAgain([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`), func(r *rest.Reader) { PushFields.Read(r, &p, &found) })
+	if len(found.List) > 0 || p.Recipient != "b" || string(p.Message) != `{"body":"x"}` {
+		t.Errorf("%+v %+v", p, found)
 	}
 }

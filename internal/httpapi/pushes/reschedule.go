@@ -19,8 +19,8 @@ func (h *pushes) cancel(c *rest.Call) error {
 }
 
 // moveFields has the members of a push that can be changed: its send time.
-var moveFields = rest.Table[Form]{SchemaName: "NewTime", Refuse: unchangeable, Check: checkNewTime, Fields: []rest.Field[Form]{
-	rest.Row("send_at", rest.Optional, rest.Moment(func(f *Form, t time.Time) { f.SendAt = t }),
+var moveFields = rest.Table[schedule.Request]{SchemaName: "NewTime", Refuse: unchangeable, Check: checkNewTime, Fields: []rest.Field[schedule.Request]{
+	rest.Row("send_at", rest.Optional, rest.Moment(func(p *schedule.Request, t time.Time) { p.SendAt = t }),
 		"The new send time, with a zone. A fraction of a second is rounded up. Required, unless local_time is given.", "2026-12-01T10:00:00Z"),
 	PushFields.Described("local_time", "The new send time on the clocks of time_zone, instead of send_at."),
 	PushFields.Fields[PushFields.Find("time_zone")],
@@ -32,8 +32,8 @@ var moveParams = rest.Table[schedule.Options]{Fields: []rest.Field[schedule.Opti
 }}
 
 // checkNewTime requires a new time.
-func checkNewTime(f *Form, text []byte, errs *rest.FieldErrors) {
-	if checkWhen(f, text, errs); f.SendAt.IsZero() && f.LocalTime.IsZero() && !errs.Has("send_at") && !errs.Has("local_time") {
+func checkNewTime(p *schedule.Request, errs *rest.FieldErrors) {
+	if checkWhen(p, errs); p.SendAt.IsZero() && p.LocalTime.IsZero() && !errs.Has("send_at") && !errs.Has("local_time") {
 		errs.Add("send_at", "is required, or local_time", nil)
 	}
 }
@@ -53,13 +53,13 @@ func (h *pushes) reschedule(c *rest.Call) error {
 	if err := c.Reserve(rest.PushBytes); err != nil {
 		return err
 	}
-	f, _, err := h.forms.read(c, &moveFields, &c.Errors)
+	p, found, err := h.forms.read(c, &moveFields)
 	if err != nil {
 		return err
 	}
-	moved, err := h.writer.Reschedule(c.Request.Context(), c.Caller.Tenant, c.ID, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
+	moved, err := h.writer.Reschedule(c.Request.Context(), c.Caller.Tenant, c.ID, schedule.When{SendAt: p.SendAt, LocalTime: p.LocalTime, TimeZone: p.TimeZone}, o)
 	if err != nil {
-		return h.about(c, f.explain("body", err), moved.Push)
+		return h.about(c, explain(err, "body", &moveFields, found), moved.Push)
 	}
 	showMessage(c, &moved.Push)
 	return c.Answer(http.StatusOK, bookedView(h.texts, &moved))

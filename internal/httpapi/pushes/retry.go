@@ -9,10 +9,11 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 // retryFields has the members of a retry: its send time. All others come from the original push.
-var retryFields = rest.Table[Form]{SchemaName: "NewRetry", Refuse: taken, Check: checkWhen, Fields: []rest.Field[Form]{
+var retryFields = rest.Table[schedule.Request]{SchemaName: "NewRetry", Refuse: taken, Check: checkWhen, Fields: []rest.Field[schedule.Request]{
 	PushFields.Fields[PushFields.Find("send_at")],
 	PushFields.Fields[PushFields.Find("local_time")],
 	PushFields.Fields[PushFields.Find("time_zone")],
@@ -36,16 +37,16 @@ func (h *pushes) retry(c *rest.Call) error {
 	if err := c.Reserve(rest.PushBytes); err != nil {
 		return err
 	}
-	f, body, err := h.forms.readOptional(c, &retryFields, &c.Errors)
+	p, found, err := h.forms.readOptional(c, &retryFields)
 	if err != nil {
 		return err
 	}
 	if o.IdempotencyKey != "" {
-		o.RequestHash = rest.RequestHash("/v1/pushes/"+c.ID.String()+"/retry", body)
+		o.RequestHash = rest.RequestHash("/v1/pushes/"+c.ID.String()+"/retry", found.Object)
 	}
-	made, err := h.writer.Retry(c.Request.Context(), c.Caller.Tenant, c.ID, f.Request, o)
+	made, err := h.writer.Retry(c.Request.Context(), c.Caller.Tenant, c.ID, p, o)
 	if err != nil {
-		return h.about(c, f.explainRetry(err), made.Push)
+		return h.about(c, explainRetry(err, found), made.Push)
 	}
 	showMessage(c, &made.Push)
 	view, status := bookedView(h.texts, &made), http.StatusCreated
@@ -65,7 +66,7 @@ func (h *pushes) retry(c *rest.Call) error {
 }
 
 // explainRetry is explain for a retry. It also reports errors of the original push, for example a channel that no longer exists.
-func (f *Form) explainRetry(err error) error {
+func explainRetry(err error, found rest.FieldErrors) error {
 	var (
 		wrong invalid.FieldErrors
 		bad   rest.FieldErrors
@@ -78,8 +79,8 @@ func (f *Form) explainRetry(err error) error {
 			bad.Add("path.id", "is of a push whose "+one.Field+" "+one.Message, one.Value)
 		}
 	}
-	f.blame(wrong)
-	bad.AddAll("body", f.FieldErrors)
+	blame(&retryFields, wrong, &found)
+	bad.AddAll("body", found)
 	return bad.Err()
 }
 

@@ -15,13 +15,13 @@ const (
 )
 
 func (h *pushes) submit(c *rest.Call) error {
-	f, options, err := h.readSubmit(c)
+	p, found, options, err := h.readSubmit(c)
 	if err != nil {
 		return h.forms.counted(err, 1)
 	}
-	booked, err := h.writer.Submit(c.Request.Context(), c.Caller.Tenant, f.Request, options)
+	booked, err := h.writer.Submit(c.Request.Context(), c.Caller.Tenant, p, options)
 	if err != nil {
-		return f.explain("body", err)
+		return explain(err, "body", &PushFields, found)
 	}
 	showMessage(c, &booked.Push)
 	view := bookedView(h.texts, &booked)
@@ -36,13 +36,13 @@ func (h *pushes) submit(c *rest.Call) error {
 }
 
 // readSubmit reads a submit, and rejects one with errors of form.
-func (h *pushes) readSubmit(c *rest.Call) (f *Form, o schedule.Options, err error) {
+func (h *pushes) readSubmit(c *rest.Call) (p schedule.Request, found rest.FieldErrors, o schedule.Options, err error) {
 	o = options(c, &c.Errors)
-	f, body, err := h.forms.read(c, &PushFields, &c.Errors)
+	p, found, err = h.forms.read(c, &PushFields)
 	if err == nil && o.IdempotencyKey != "" {
-		o.RequestHash = rest.RequestHash(submitPath, body)
+		o.RequestHash = rest.RequestHash(submitPath, found.Object)
 	}
-	return f, o, err
+	return p, found, o, err
 }
 
 // options reads the options and headers of a submit.

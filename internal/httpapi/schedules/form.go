@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 // The bounds of a schedule's texts, in bytes.
@@ -21,9 +22,10 @@ const (
 // scheduleForm is a schedule in a request.
 type scheduleForm struct {
 	recurring.Change
-	push       *pushes.Form // nil: absent
-	noPush     bool         // push is null
-	noCampaign bool         // likewise
+	push       *schedule.Request // nil: absent
+	found      rest.FieldErrors  // of push
+	noPush     bool              // push is null
+	noCampaign bool              // likewise
 }
 
 // scheduleFields is the body that creates a schedule, and scheduleChanges the body that changes one.
@@ -55,11 +57,11 @@ func scheduleRows(whole bool) []rest.Field[scheduleForm] {
 }
 
 // patternFields is the pattern of each push of a schedule.
-var patternFields = rest.Table[pushes.Form]{SchemaName: "PushPattern", Refuse: timeOfPattern, Check: pushes.CheckTemplate, Fields: patternRows()}
+var patternFields = rest.Table[schedule.Request]{SchemaName: "PushPattern", Refuse: timeOfPattern, Check: pushes.CheckTemplate, Fields: patternRows()}
 
-func patternRows() []rest.Field[pushes.Form] {
-	rows := slices.DeleteFunc(slices.Clone(pushes.PushFields.Fields), func(f rest.Field[pushes.Form]) bool { return timed(f.Name) })
-	return append(rows, rest.Row("expires_after", rest.Optional, rest.Span(func(f *pushes.Form, d time.Duration) { f.ExpiresAfter = d }, time.Second, pushes.MaxExpiresAfter),
+func patternRows() []rest.Field[schedule.Request] {
+	rows := slices.DeleteFunc(slices.Clone(pushes.PushFields.Fields), func(f rest.Field[schedule.Request]) bool { return timed(f.Name) })
+	return append(rows, rest.Row("expires_after", rest.Optional, rest.Span(func(p *schedule.Request, d time.Duration) { p.TTL = d }, time.Second, pushes.MaxExpiresAfter),
 		"The time span from its send time after which each push expires, unless it expires earlier at expires_at, which is the same time for all pushes.", "4h"))
 }
 
@@ -79,8 +81,8 @@ func patternValue() rest.Value[scheduleForm] {
 			f.noPush = true
 			return ""
 		}
-		f.push = &pushes.Form{}
-		rest.ReadAgain(raw, func(r *rest.Reader) { f.push.Read(r, &patternFields) })
+		f.push, f.found = &schedule.Request{}, rest.FieldErrors{}
+		rest.ReadAgain(raw, func(r *rest.Reader) { patternFields.Read(r, f.push, &f.found) })
 		return ""
 	}}
 }
@@ -102,16 +104,16 @@ func (f *scheduleForm) eitherOr(isNew bool, old recurrence.Schedule, found *rest
 	}
 }
 
-// patternOf returns the pattern that a form asks for.
-func patternOf(f *pushes.Form) *recurrence.Pattern {
-	p := &recurrence.Pattern{
-		Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, To: f.To, Message: f.Message, Template: f.Template, Variables: f.Variables, Metadata: f.Metadata,
-		Latest: f.Latest, ExpiresAt: f.ExpiresAt, ExpiresAfter: recurrence.Span(f.ExpiresAfter),
+// patternOf returns the pattern of pushes like a request.
+func patternOf(p *schedule.Request) *recurrence.Pattern {
+	of := &recurrence.Pattern{
+		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Template: p.Template, Variables: p.Variables, Metadata: p.Metadata,
+		Latest: p.Latest, ExpiresAt: p.ExpiresAt, ExpiresAfter: recurrence.Span(p.TTL),
 	}
-	if f.Defer {
-		p.OnConflict = "defer"
+	if p.Defer {
+		of.OnConflict = "defer"
 	}
-	return p
+	return of
 }
 
 // readSchedule reads the change of a schedule; old is the zero value for a new one. It returns all errors in the
@@ -126,8 +128,8 @@ func (h *schedules) readSchedule(c *rest.Call, of *rest.Table[scheduleForm], old
 		return f.Change, nil, err
 	}
 	if f.push != nil {
-		f.push.Complete(h.forms.Validator(c, f.push))
-		found.AddAll("push", f.push.FieldErrors)
+		h.forms.Complete(c, &patternFields, f.push, &f.found)
+		found.AddAll("push", f.found)
 		f.Pattern = patternOf(f.push)
 	}
 	f.eitherOr(of == &scheduleFields, old, &found)

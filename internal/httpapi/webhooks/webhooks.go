@@ -90,7 +90,7 @@ func (f *webhookForm) readEvent(r *rest.Reader, i int, name string, errs *rest.F
 }
 
 // check rejects a URL that cannot receive events.
-func (f *webhookForm) check(_ []byte, errs *rest.FieldErrors) {
+func (f *webhookForm) check(errs *rest.FieldErrors) {
 	if f.url == "" || errs.Has("url") {
 		return
 	}
