@@ -56,7 +56,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
-		d, err := s.plan(ctx, tenant, m.Request, known)
+		d, err := s.plan(ctx, tenant, m.Request, s.cfg.of(tenant).Check, known)
 		if err != nil {
 			v, err := first.answer(ctx, strconv.Itoa(i), err)
 			if m.Err = err; err == nil {
@@ -87,8 +87,10 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		refuseOthers(members)
 	}
 	for i := range members {
-		s.metrics.observe(o, members[i].Err)
-		s.noteRefusal(tenant, members[i].Request, sendAt[i], o, members[i].Err)
+		m := &members[i]
+		if s.metrics.observe(o, m.Err); m.Err != nil {
+			s.noteRefusal(tenant, m.Request, sendAt[i], o, m.Err)
+		}
 	}
 	return nil
 }

@@ -10,28 +10,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// book books an order under the tenant's caps. If a conflict would move a push to a day whose recipients were not
-// counted, book counts that day and tries again.
-func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o booking.Order) ([]booking.Decision, error) {
-	caps := own.Over(s.cfg.Caps)
-	if caps == (push.Caps{}) {
-		return s.store.Book(ctx, o)
-	}
-	days := o.Days()
-	for {
-		decisions, err := s.underCaps(ctx, tenant, caps, days, o, s.store.Book)
-		again := false
-		for _, d := range decisions {
-			if d.Outcome == booking.Uncounted {
-				again, days[d.Capped.Day] = true, len(o.Drafts)
-			}
-		}
-		if !again {
-			return decisions, err
-		}
-	}
-}
-
 // underCaps runs do with room reserved on the given days.
 func (s *Service) underCaps(ctx context.Context, tenant uuid.UUID, caps push.Caps, days map[booking.Day]int, o booking.Order,
 	do func(context.Context, booking.Order) ([]booking.Decision, error),

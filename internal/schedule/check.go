@@ -10,7 +10,6 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/sms"
 )
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
@@ -40,7 +39,7 @@ func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any(
 // Check reports whether a push could be booked now for the request's recipient at its send time. Where Submit would
 // move the push out of quiet hours, Check reports quiet hours and the next free time. A request may have no message. IT BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
-	d, err := s.planWith(ctx, tenant, r, s.cfg.of(tenant).checkMessage, nil)
+	d, err := s.plan(ctx, tenant, r, s.cfg.of(tenant).checkMessage, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,13 +61,4 @@ func (c Config) checkMessage(channel, to string, message json.RawMessage) (bad i
 	}
 	_, bad = withoutAddress(c.Check(channel, to, message))
 	return bad
-}
-
-// TextSize returns the size of the text that a tenant's channel would send, and whether it sends text messages.
-func (pl *Planner) TextSize(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) {
-	cfg := pl.cfg.of(tenant)
-	if cfg.TextSize == nil {
-		return size, false
-	}
-	return cfg.TextSize(channel, message)
 }

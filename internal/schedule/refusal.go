@@ -91,8 +91,3 @@ func withoutAddress(bad invalid.FieldErrors) (to, others invalid.FieldErrors) {
 	}
 	return to, others
 }
-
-// bookingOf returns the booking of a push, as the cache holds it.
-func (s *Service) bookingOf(p *push.Push) quota.Booking {
-	return booking.Under(s.terms(p.Tenant), p)
-}

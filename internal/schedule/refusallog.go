@@ -46,7 +46,7 @@ const keptConflicts = 10
 // noteRefusal counts a planned push that was refused by a rule, a cap or an opt-out, and adds it to the recipient's
 // history. It does not wait.
 func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o Options, err error) {
-	if err == nil || o.ValidateOnly {
+	if o.ValidateOnly {
 		return
 	}
 	of := keptRefusal{Event: Event{At: s.now().UTC(), Kind: Refused, Channel: cmp.Or(r.Channel, s.cfg.of(tenant).first()), Category: r.Category, SendAt: sendAt}}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/sms"
 )
 
 // Request is a caller's request for one push. Its form was already checked.
@@ -40,6 +43,21 @@ type Request struct {
 	Now time.Time // current time by a better clock than the service's; zero: use the service's clock
 }
 
+// Planner turns requests into drafts: it checks them, renders their templates, and computes their send times.
+type Planner struct {
+	store planStore
+	cfg   Config
+	now   func() time.Time
+}
+
+// planStore reads what plans need to know of recipients.
+type planStore interface {
+	Standing(ctx context.Context, r quota.Recipient, file booking.Terms) (booking.Standing, error)
+	Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (booking.Terms, map[string]booking.Person, error)
+	Attributes(ctx context.Context, tenant uuid.UUID, ids []string) (map[string]json.RawMessage, error)
+	Paused(p *push.Push, now time.Time) bool
+}
+
 // clock returns the current time for a request.
 func (pl *Planner) clock(r *Request) time.Time {
 	if r.Now.IsZero() {
@@ -54,7 +72,7 @@ func (pl *Planner) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq
 	known := standingsOf(all)
 	return func(r Request) invalid.FieldErrors {
 		var bad invalid.FieldErrors
-		_, err := pl.plan(ctx, tenant, r, known)
+		_, err := pl.plan(ctx, tenant, r, pl.cfg.of(tenant).Check, known)
 		errors.As(err, &bad)
 		return bad
 	}
@@ -69,8 +87,16 @@ func (pl *Planner) Draft(tenant uuid.UUID, r Request, of booking.Standing) (book
 // messageCheck returns what a channel's provider would refuse about an address and a message.
 type messageCheck = func(channel, to string, message json.RawMessage) invalid.FieldErrors
 
-// planFor plans a request whose message is no template. check finds what the provider would refuse; nil skips this.
-// known caches standings; nil: read when needed.
+// plan turns a request into a draft, or returns all its faults. It renders templates first. check finds what the provider
+// would refuse; nil skips this. known caches standings; nil: read when needed.
+func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request, check messageCheck, known *standings) (booking.Draft, error) {
+	if r.Template {
+		return pl.planTemplate(ctx, tenant, r, check, known)
+	}
+	return pl.planFor(ctx, tenant, r, check, known)
+}
+
+// planFor plans a request whose message is no template, or is rendered.
 func (pl *Planner) planFor(
 	ctx context.Context, tenant uuid.UUID, r Request, check messageCheck, known *standings,
 ) (d booking.Draft, err error) {
@@ -119,6 +145,15 @@ func (pl *Planner) planFor(
 	return d, bad.Err()
 }
 
+// TextSize returns the size of the text that a tenant's channel would send, and whether it sends text messages.
+func (pl *Planner) TextSize(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) {
+	cfg := pl.cfg.of(tenant)
+	if cfg.TextSize == nil {
+		return size, false
+	}
+	return cfg.TextSize(channel, message)
+}
+
 // channelIn returns the channel that a request names, or the first one.
 func channelIn(channels []string, name string, bad *invalid.FieldErrors) string {
 	if name == "" && len(channels) > 0 {
@@ -146,4 +181,25 @@ func earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// DefaultZone returns the name of the default time zone under the tenant's current policy.
+func (pl *Planner) DefaultZone(ctx context.Context, tenant uuid.UUID) (string, error) {
+	of, err := pl.store.Standing(ctx, quota.Recipient{Tenant: tenant}, pl.cfg.Policy)
+	if err != nil {
+		return "", fmt.Errorf("default zone: %w", err)
+	}
+	if terms, ok := of.Terms.(interface{ DefaultZone() *time.Location }); ok {
+		return terms.DefaultZone().String(), nil
+	}
+	return "UTC", nil
+}
+
+// paused reports whether a pause stops a push now. Call it after a transaction of the tenant: that has found the pauses in
+// force.
+func (pl *Planner) paused(p *push.Push) bool { return pl.store.Paused(p, pl.now()) }
+
+// unknownChannel returns the fault of a channel that is not configured.
+func unknownChannel(channels []string) string {
+	return "unknown channel; the channels are: " + strings.Join(channels, ", ")
 }

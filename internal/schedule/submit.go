@@ -33,7 +33,7 @@ type Options struct {
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
 // only a request with an Idempotency-Key can be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (v booking.Decision, err error) {
-	d, err := s.plan(ctx, tenant, r, nil)
+	d, err := s.plan(ctx, tenant, r, s.cfg.of(tenant).Check, nil)
 	if err != nil {
 		v, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 		s.metrics.observe(o, err)
@@ -43,7 +43,9 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	defer func() {
 		if !errors.Is(err, errRetried) {
 			s.metrics.observe(o, err)
-			s.noteRefusal(tenant, r, planned, o, err)
+			if err != nil {
+				s.noteRefusal(tenant, r, planned, o, err)
+			}
 		}
 	}()
 	if o.retry != nil {
@@ -75,6 +77,28 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	}
 	err = s.conclude(ctx, &d, &v)
 	return v, err
+}
+
+// book books an order under the tenant's caps. If a conflict would move a push to a day whose recipients were not
+// counted, book counts that day and tries again.
+func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o booking.Order) ([]booking.Decision, error) {
+	caps := own.Over(s.cfg.Caps)
+	if caps == (push.Caps{}) {
+		return s.store.Book(ctx, o)
+	}
+	days := o.Days()
+	for {
+		decisions, err := s.underCaps(ctx, tenant, caps, days, o, s.store.Book)
+		again := false
+		for _, d := range decisions {
+			if d.Outcome == booking.Uncounted {
+				again, days[d.Capped.Day] = true, len(o.Drafts)
+			}
+		}
+		if !again {
+			return decisions, err
+		}
+	}
 }
 
 // booked updates the cache, wakes the workers, and counts shadow rules, after Postgres has decided about a draft.
@@ -129,6 +153,11 @@ func (s *Service) reserve(d *booking.Draft) quota.CacheAnswer {
 		return quota.CacheAnswer{}
 	}
 	return s.cache.Reserve(d.Recipient(), s.bookingOf(&d.Push), policy)
+}
+
+// bookingOf returns the booking of a push, as the cache holds it.
+func (s *Service) bookingOf(p *push.Push) quota.Booking {
+	return booking.Under(s.terms(p.Tenant), p)
 }
 
 // confirmRefusal returns the refusal of a push that has no place by the current state of Postgres. It returns nil if

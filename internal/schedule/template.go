@@ -19,17 +19,8 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// plan turns a request into a draft, after it has rendered its templates, or returns all its faults. known caches
-// standings; nil: read when needed.
-func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (booking.Draft, error) {
-	return pl.planWith(ctx, tenant, r, pl.cfg.of(tenant).Check, known)
-}
-
-// planWith is plan with another check of the message.
-func (pl *Planner) planWith(ctx context.Context, tenant uuid.UUID, r Request, check messageCheck, known *standings) (d booking.Draft, err error) {
-	if !r.Template {
-		return pl.planFor(ctx, tenant, r, check, known)
-	}
+// planTemplate plans a request after it has rendered the templates of its message.
+func (pl *Planner) planTemplate(ctx context.Context, tenant uuid.UUID, r Request, check messageCheck, known *standings) (d booking.Draft, err error) {
 	of, err := pl.attributes(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
 	if err != nil {
 		return d, fmt.Errorf("read attributes: %w", err)
