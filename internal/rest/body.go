@@ -12,6 +12,12 @@ import (
 	"unicode/utf8"
 )
 
+// The largest bodies, in bytes.
+const (
+	MaxBody      = 64 << 10
+	MaxBatchBody = 4 << 20
+)
+
 // MaxDrained and drainTime bound the bytes and the time of reading the rest of a body that is too large. Callers
 // that write everything before they read then get the answer instead of a broken connection.
 const (
@@ -57,6 +63,16 @@ func (c *Call) readWithin(limit int64, read func() ([]byte, error)) ([]byte, err
 	}
 	return body, c.Reserve(batchBytes(int64(len(body))))
 }
+
+// bodyBytes returns the memory of a request with a body of this size, and its answer, which may have an error for each six
+// bytes.
+func bodyBytes(body int64) int64 { return 16<<10 + 20*body }
+
+// MaxBatch is the largest number of members of a batch.
+const MaxBatch = 1000
+
+// batchBytes returns the memory of a batch. A member has at least thirty bytes, and its refusal a few thousand.
+func batchBytes(body int64) int64 { return 6*body + min(body/30, MaxBatch)*6<<10 }
 
 // read reads a body of at most limit bytes, whose length may be unknown.
 func (c *Call) read(limit int64) ([]byte, error) {

@@ -122,3 +122,31 @@ func (c *Call) BreakOff(err error) {
 	}
 	panic(http.ErrAbortHandler)
 }
+
+// DefaultMemory is the default of the bytes of all requests and answers.
+const DefaultMemory = 160 << 20
+
+// memory bounds the bytes of requests and answers, of all tenants and of each. The bytes of a request are
+// estimated generously before it is read: its text, its parsed form, its data for Postgres, and its answer. While
+// the answer is being sent, only the answer counts.
+type memory struct {
+	bodies *bulkhead.Bulkhead[uuid.UUID] // of batches that are being read
+	small  *bulkhead.Bulkhead[uuid.UUID] // of small requests, such as those about one push
+	large  *bulkhead.Bulkhead[uuid.UUID] // of batches, pages and availabilities: small requests do not wait for them
+}
+
+func newMemory(bytes int64) memory {
+	if bytes == 0 {
+		bytes = DefaultMemory
+	}
+	bodies, small, large := bytes*3/10, bytes*2/10, bytes*5/10
+	return memory{bulkhead.New[uuid.UUID](bodies, bodies/3), bulkhead.New[uuid.UUID](small, small/2), bulkhead.New[uuid.UUID](large, large/2)}
+}
+
+const (
+	// PageBytes is for a page of about a mebibyte, and SlotsBytes for the picture of ten thousand bookings, or of half as many with their
+	// conflicts.
+	PageBytes  = 4 << 20
+	SlotsBytes = 8 << 20
+	PushBytes  = 4 * MaxBody // for one push
+)

@@ -1,7 +1,7 @@
 // Package rest is the frame of a REST API on chi and huma: it reads requests, answers them, and documents both. It knows no
 // operation of its own; package httpapi has them.
 //
-// A request (middleware.go, routes.go) gets an id and a deadline, and chi finds its route. The API checks the key
+// A request (api.go) gets an id and a deadline, and chi finds its route. The API checks the key
 // (keycache.go) and charges the limits of callers (callers.go). The handler reads the query, the headers and the body, and
 // collects every error (fielderrors.go) before it calls a service. A handler returns an error, and answer.go turns it into a problem.
 //
@@ -12,5 +12,5 @@
 // errors, and because a batch of 1000 must be read in a few milliseconds. huma holds the operations and the schemas, which
 // /openapi.json and /docs show.
 //
-// The memory of requests and answers is bounded (memory.go), for all tenants together and for each.
+// The memory of requests and answers is bounded (call.go), for all tenants together and for each.
 package rest

@@ -15,6 +15,23 @@ func ViewsOf[T, V any](all []T, view func(T) V) []V {
 	return views
 }
 
+// Stamp writes a time in UTC, to the microsecond, which is the precision of Postgres. Send times have whole
+// seconds.
+func Stamp(t time.Time) string {
+	return t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) // twice as fast as another layout
+}
+
+// StampLike is [Stamp] for a time that often equals another one with a known stamp.
+func StampLike(t, other time.Time, stamped string) string {
+	if t.Equal(other) {
+		return stamped
+	}
+	return Stamp(t)
+}
+
+// Ceil returns the number of units in a time span, rounded up, so that a caller that waits for it is not too early.
+func Ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+
 // MaybeTime returns the stamp of a time, or nil for the zero time.
 func MaybeTime(t time.Time) *string {
 	if t.IsZero() {
