@@ -105,3 +105,19 @@ func (p Policy) Usage(line Timeline, t time.Time) []Usage {
 	}
 	return usage
 }
+
+// Defers reports whether a push at t moves by itself to the next free time: t lies in quiet hours that defer, and in
+// none that reject.
+func (p Policy) Defers(t time.Time) bool {
+	defers := false
+	for i := range p {
+		if r := &p[i]; r.Quiet {
+			if _, _, inside := r.Periods.Around(t); inside && !r.Defers {
+				return false
+			} else if inside {
+				defers = true
+			}
+		}
+	}
+	return defers
+}

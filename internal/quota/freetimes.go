@@ -94,19 +94,3 @@ func (p Policy) never() bool {
 
 // always reports whether the rule blocks all time.
 func (r *Rule) always() bool { return r.places() == 0 && !r.Quiet }
-
-// Defers reports whether a push at t moves by itself to the next free time: t lies in quiet hours that defer, and in
-// none that reject.
-func (p Policy) Defers(t time.Time) bool {
-	defers := false
-	for i := range p {
-		if r := &p[i]; r.Quiet {
-			if _, _, inside := r.Periods.Around(t); inside && !r.Defers {
-				return false
-			} else if inside {
-				defers = true
-			}
-		}
-	}
-	return defers
-}

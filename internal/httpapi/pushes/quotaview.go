@@ -68,9 +68,6 @@ func optOutsViewOf(o booking.OptOuts) *optOutsView {
 	return &optOutsView{All: o.All, Channels: append([]string{}, o.Channels...), Categories: append([]string{}, o.Categories...)}
 }
 
-// windowSeconds returns the length of a rule's window, or of the period that contains a time.
-func windowSeconds(r quota.Rule, at time.Time) float64 { return r.Length(at).Seconds() }
-
 func violationViews(violations []quota.Violation, at time.Time) []violationView {
 	return rest.ViewsOf(violations, func(v quota.Violation) violationView {
 		conflicts := rest.ViewsOf(v.Conflicts, func(b quota.Booking) conflictView { return conflictView{ID: b.ID.String(), SendAt: rest.Stamp(b.At)} })

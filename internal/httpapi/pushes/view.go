@@ -220,6 +220,9 @@ func usageViews(usage []quota.Usage, at time.Time) []usageView {
 	})
 }
 
+// windowSeconds returns the length of a rule's window, or of the period that contains a time.
+func windowSeconds(r quota.Rule, at time.Time) float64 { return r.Length(at).Seconds() }
+
 func (h *pushes) get(c *rest.Call) error {
 	p, err := h.reader.Push(c.Request.Context(), c.Caller.Tenant, c.ID)
 	if err != nil {
