@@ -59,3 +59,9 @@ func RecipientKey(tenant uuid.UUID, recipient string) int64 {
 	sum := sha256.Sum256(append(append(room[:0], tenant[:]...), recipient...))
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
+
+// Shards is the number of parts that all recipients are divided into. It never changes.
+const Shards = 256
+
+// Shard returns the part that a recipient belongs to: 0 to Shards-1.
+func Shard(recipientKey int64) int { return int(recipientKey & (Shards - 1)) }

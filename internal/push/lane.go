@@ -5,12 +5,6 @@ import (
 	"time"
 )
 
-// Shards is the number of parts that all recipients are divided into. It never changes.
-const Shards = 256
-
-// Shard returns the part that a recipient belongs to: 0 to Shards-1.
-func Shard(recipientKey int64) int { return int(recipientKey & (Shards - 1)) }
-
 // Lane is a range of shards, both ends included, that one worker at a time serves.
 type Lane struct{ First, Last int }
 

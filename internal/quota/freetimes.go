@@ -94,9 +94,6 @@ func (p Policy) never() bool {
 	return false
 }
 
-// always reports whether the rule blocks all time.
-func (r *Rule) always() bool { return r.places() == 0 && !r.Quiet }
-
 // grid is the set of multiples of a step, as offsets of a timeline.
 type grid struct {
 	Timeline

@@ -100,3 +100,6 @@ func Name(s string) string {
 	}
 	return strings.ToLower(strings.Trim(s, " "))
 }
+
+// always reports whether the rule blocks all time.
+func (r *Rule) always() bool { return r.places() == 0 && !r.Quiet }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/duration"
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -78,16 +77,4 @@ func (o *OptedOut) Error() string {
 func (s *Service) noAddress(p *push.Push) error {
 	to, _ := withoutAddress(s.cfg.of(p.Tenant).Check(p.Channel, "", p.Message))
 	return to.Err()
-}
-
-// withoutAddress separates the faults of an address from the others.
-func withoutAddress(bad invalid.FieldErrors) (to, others invalid.FieldErrors) {
-	for _, e := range bad {
-		if e.Field == "to" {
-			to = append(to, e)
-		} else {
-			others = append(others, e)
-		}
-	}
-	return to, others
 }

@@ -154,6 +154,18 @@ func (pl *Planner) TextSize(tenant uuid.UUID, channel string, message json.RawMe
 	return cfg.TextSize(channel, message)
 }
 
+// withoutAddress separates the faults of an address from the others.
+func withoutAddress(bad invalid.FieldErrors) (to, others invalid.FieldErrors) {
+	for _, e := range bad {
+		if e.Field == "to" {
+			to = append(to, e)
+		} else {
+			others = append(others, e)
+		}
+	}
+	return to, others
+}
+
 // channelIn returns the channel that a request names, or the first one.
 func channelIn(channels []string, name string, bad *invalid.FieldErrors) string {
 	if name == "" && len(channels) > 0 {

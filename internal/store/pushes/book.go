@@ -60,6 +60,14 @@ func (s *Store) Book(ctx context.Context, o booking.Order) (decisions []booking.
 	return decisions, nil
 }
 
+// weight returns the number of an order's drafts.
+func weight(o booking.Order) int { return len(o.Drafts) }
+
+// recipientKey returns the key of the first draft's recipient.
+func recipientKey(o booking.Order) int64 { return keyOf(o.Drafts[0]) }
+
+func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
+
 // bookAlone books a single draft in transactions of its tenant only.
 func (s *Store) bookAlone(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
 	slot, err := s.acquire(ctx, s.ownSlots, o.Tenant())

@@ -10,17 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
-
-// weight returns the number of an order's drafts.
-func weight(o booking.Order) int { return len(o.Drafts) }
-
-// recipientKey returns the key of the first draft's recipient.
-func recipientKey(o booking.Order) int64 { return keyOf(o.Drafts[0]) }
-
-func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
 
 // whole reports whether the order must be decided in one transaction, even if that touches several shards.
 func whole(o booking.Order) bool {
