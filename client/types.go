@@ -3998,7 +3998,7 @@ type Simulation struct {
 	// Delays The delays of the deferred recipients. Each is counted once.
 	Delays []Delay `json:"delays"`
 
-	// FinishesAt An estimate of when the last push leaves, by the throughput of the channel, if nothing else is sent through it. null: nothing would be sent.
+	// FinishesAt An estimate of when the last push leaves, by the throughput of the channel, after your pushes that wait for it now, if nothing else comes. null: nothing would be sent.
 	FinishesAt time.Time `json:"finishes_at"`
 
 	// Invalid No push can be created from their lines.

@@ -227,7 +227,7 @@ func (a *App) handler() http.Handler {
 		Campaigns:   a.campaigns,
 		BulkChanges: bulk.New(a.store, a.pushes),
 		Pauses:      a.store,
-		Simulator:   campaign.NewSimulator(a.store, a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Speed: a.channelSpeed, Parse: campaign.Parse}),
+		Simulator:   campaign.NewSimulator(a.store, a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Speed: a.channelSpeed, Behind: a.channelBehind, Parse: campaign.Parse}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,10 +12,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store/audit"
 )
 
@@ -62,7 +65,7 @@ func openChannel(c config.Channel, log *slog.Logger) (channel.Entry, error) {
 
 // channelsOfAPI returns the API's description of the channels of tenants.
 func (a *App) channelsOfAPI() records.Channels {
-	all, byName := records.Channels{Store: a.store}, map[string]records.Channel{}
+	all, byName := records.Channels{Store: a.store, Segments: a.segments}, map[string]records.Channel{}
 	for _, c := range a.cfg.Channels {
 		one := listedChannel(c)
 		all.List = append(all.List, one)
@@ -86,6 +89,45 @@ func (a *App) channelsOfAPI() records.Channels {
 		return list
 	}
 	return all
+}
+
+// segments returns the segments of the text that a tenant's own channel would send, or the operator's for [uuid.Nil]; 0: it sends no text
+// message.
+func (a *App) segments(tenant uuid.UUID, name string, message json.RawMessage) int {
+	size := a.directory.Size
+	if tenant == uuid.Nil {
+		size = func(_ uuid.UUID, name string, message json.RawMessage) (sms.Size, bool) {
+			return a.channels.Size(name, message)
+		}
+	}
+	is, _ := size(tenant, name, message)
+	return is.Segments
+}
+
+// channelBehind estimates how long a tenant's channel takes to send what waits for it of each level of the tenant.
+func (a *App) channelBehind(ctx context.Context, tenant uuid.UUID, name string) (after [len(push.Levels)]time.Duration, err error) {
+	e, own, _ := a.directory.Get(tenant, name)
+	if e.Speed.Every == 0 {
+		return after, nil
+	}
+	var waiting []channelhealth.Backlog
+	owner, whose := tenant, uuid.Nil
+	if own {
+		var report channelhealth.Report
+		report, err = a.store.ChannelHealth(ctx, tenant)
+		of := report.SeenOwn(name)
+		waiting = of.Waiting[:]
+	} else {
+		var all map[string][]channelhealth.Backlog
+		all, err = a.store.ChannelBacklogs(ctx, []string{name})
+		waiting, owner, whose = all[name], uuid.Nil, tenant
+	}
+	if err == nil && e.Speed.Most > 0 && len(waiting) > 0 {
+		var sample channelhealth.Sample
+		sample, err = a.store.WaitingMessages(ctx, owner, name)
+		sample.Measure(waiting, func(message json.RawMessage) int { return a.segments(owner, name, message) })
+	}
+	return channelhealth.Drain(waiting, whose, e.Speed.Every, e.Shares), err
 }
 
 // channelSpeed returns the time that the speed of a tenant's channel allows for a push; 0: any number may leave at once.

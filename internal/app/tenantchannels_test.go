@@ -64,7 +64,7 @@ func setupOwn(t *testing.T) *ownBundle {
 	t.Helper()
 	b := &ownBundle{operator: newReceiver(t), own: newReceiver(t), log: &testenv.Buffer{}}
 	file := filepath.Join(t.TempDir(), "sendquota.yaml")
-	text := fmt.Sprintf(`policy: {rules: []}
+	text := fmt.Sprintf(`policy: {rules: [], categories: {news: {level: bulk}}}
 http: {drain: 0s}
 channels:
   push: {type: webhook, url: %[1]q, allow_private_addresses: true}

@@ -9,52 +9,68 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// drain estimates when the accepted pushes of a simulation leave a channel of a limited speed, as if nothing else were
-// sent through it.
+// drain estimates when the accepted pushes of a simulation leave a channel of a limited speed: after what waits for it now, if nothing
+// else comes.
 type drain struct {
-	every     time.Duration // the time that the speed allows for a push; 0: any number may leave at once
-	segmented bool          // every is the time for each segment of a text
-	arrives   map[arrival]int
+	every     time.Duration               // the time that the speed allows for a push; 0: any number may leave at once
+	segmented bool                        // every is the time for each segment of a text
+	free      [len(push.Levels)]time.Time // when the channel has sent what waits for it now of each level; zero: nothing waits
+	level     push.Level                  // of the pushes
+	arrives   map[arrival]*arrivals
 }
 
-// arrival is a second when pushes become due, how long they may wait, and how many times every each takes.
+// arrival is a second when pushes become due, and how long they may wait.
 type arrival struct {
 	second int64 // Unix
 	wait   time.Duration
-	takes  int
+}
+
+// arrivals counts pushes. They leave in any order, so each is taken to be as long as their mean.
+type arrivals struct {
+	pushes int
+	takes  int // the sum of how many times every they take
 }
 
 // add notes an accepted push, and the segments of its text; 0: it is no text message.
 func (d *drain) add(p *push.Push, segments int) {
 	if d.arrives == nil {
-		d.arrives = map[arrival]int{}
+		d.arrives = map[arrival]*arrivals{}
 	}
-	takes := 1
+	d.level = p.Level
+	at := arrival{p.SendAt.Unix(), p.ExpiresAt.Sub(p.SendAt)}
+	if d.arrives[at] == nil {
+		d.arrives[at] = &arrivals{}
+	}
+	d.arrives[at].pushes++
 	if d.segmented {
-		takes = max(segments, 1)
+		d.arrives[at].takes += max(segments, 1)
+	} else {
+		d.arrives[at].takes++
 	}
-	d.arrives[arrival{p.SendAt.Unix(), p.ExpiresAt.Sub(p.SendAt), takes}]++
 }
 
 // end returns when the last push has left, zero if none does, and how many expire before they can leave.
 func (d *drain) end() (last time.Time, expire int) {
 	order := slices.SortedFunc(maps.Keys(d.arrives), func(a, b arrival) int {
-		return cmp.Or(cmp.Compare(a.second, b.second), cmp.Compare(a.wait, b.wait), cmp.Compare(a.takes, b.takes))
+		return cmp.Or(cmp.Compare(a.second, b.second), cmp.Compare(a.wait, b.wait))
 	})
-	var free time.Time // when the channel is free again
+	var free time.Time
+	if d.every > 0 {
+		free = d.free[d.level.Index()]
+	}
 	for _, a := range order {
-		due, n := time.Unix(a.second, 0).UTC(), d.arrives[a]
+		due, of := time.Unix(a.second, 0).UTC(), d.arrives[a]
 		begin := due
 		if free.After(begin) {
 			begin = free
 		}
-		leave, every := n, time.Duration(a.takes)*d.every
+		leave, every := of.pushes, time.Duration(of.takes)*d.every/time.Duration(of.pushes)
 		if every > 0 {
 			// Those leave that begin before they expire.
 			left := due.Add(a.wait).Sub(begin)
-			leave = min(n, max(0, int((left+every-1)/every)))
+			leave = min(of.pushes, max(0, int((left+every-1)/every)))
 		}
-		if expire += n - leave; leave == 0 {
+		if expire += of.pushes - leave; leave == 0 {
 			continue
 		}
 		free = begin.Add(time.Duration(leave) * every)

@@ -1,7 +1,7 @@
 package campaign
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -18,34 +18,38 @@ func TestDrain_Oracle(t *testing.T) {
 		d := &drain{every: time.Duration(rapid.IntRange(0, 5000).Draw(t, "every_ms")) * time.Millisecond, segmented: rapid.Bool().Draw(t, "segmented")}
 		began := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 		wait := time.Duration(rapid.IntRange(1, 20).Draw(t, "wait_s")) * time.Second
-		type text struct {
-			at    time.Time
-			takes int
-		}
-		var due []text
+		d.free[push.Bulk.Index()] = began.Add(time.Duration(rapid.IntRange(-10, 30).Draw(t, "free_s")) * time.Second)
+		type second struct{ pushes, takes int }
+		due := map[time.Time]*second{}
 		for range rapid.IntRange(0, 60).Draw(t, "pushes") {
 			at := began.Add(time.Duration(rapid.IntRange(0, 30).Draw(t, "second")) * time.Second)
 			segments := rapid.IntRange(0, 3).Draw(t, "segments")
-			one := text{at, 1}
-			if d.segmented {
-				one.takes = max(segments, 1)
+			if due[at] == nil {
+				due[at] = &second{}
 			}
-			due = append(due, one)
-			d.add(&push.Push{SendAt: at, ExpiresAt: at.Add(wait)}, segments)
+			due[at].pushes++
+			if due[at].takes++; d.segmented {
+				due[at].takes += max(segments, 1) - 1
+			}
+			d.add(&push.Push{Level: push.Bulk, SendAt: at, ExpiresAt: at.Add(wait)}, segments)
 		}
-		slices.SortFunc(due, func(a, b text) int { return cmp.Or(a.at.Compare(b.at), a.takes-b.takes) })
 		var free, want time.Time
+		if d.every > 0 {
+			free = d.free[push.Bulk.Index()]
+		}
 		expire := 0
-		for _, one := range due {
-			begin, at := one.at, one.at
-			if free.After(begin) {
-				begin = free
+		for _, at := range slices.SortedFunc(maps.Keys(due), time.Time.Compare) {
+			for range due[at].pushes {
+				begin := at
+				if free.After(begin) {
+					begin = free
+				}
+				if !begin.Before(at.Add(wait)) {
+					expire++
+					continue
+				}
+				want, free = begin, begin.Add(time.Duration(due[at].takes)*d.every/time.Duration(due[at].pushes))
 			}
-			if !begin.Before(at.Add(wait)) {
-				expire++
-				continue
-			}
-			want, free = begin, begin.Add(time.Duration(one.takes)*d.every)
 		}
 		if last, n := d.end(); !last.Equal(want) || n != expire {
 			t.Fatalf("the last leaves at %s and %d expire, want %s and %d", last, n, want, expire)

@@ -63,6 +63,9 @@ type SimulatorConfig struct {
 	// each segment of a text message.
 	Speed func(tenant uuid.UUID, channel string) (every time.Duration, segmented bool)
 
+	// Behind estimates how long the channel takes to send the tenant's pushes of each level that wait for it now; nil: none wait.
+	Behind func(ctx context.Context, tenant uuid.UUID, channel string) ([len(push.Levels)]time.Duration, error)
+
 	// Parse parses the template of a campaign's message.
 	Parse func(c *broadcast.Campaign) (Template, error)
 }
@@ -179,6 +182,15 @@ func (s *Simulator) begin(ctx context.Context, c broadcast.Campaign, caps push.C
 			if x.usage.Pending, err = s.store.Pending(ctx, c.Tenant, caps.PendingPushes+1); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if s.cfg.Behind != nil {
+		behind, err := s.cfg.Behind(ctx, c.Tenant, c.Channel)
+		if err != nil {
+			return nil, err
+		}
+		for i, d := range behind {
+			x.totals.drain.free[i] = x.now.Add(d)
 		}
 	}
 	x.planner = NewPlanner(s.pushes, c, message, x.now)

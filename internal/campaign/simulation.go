@@ -23,7 +23,7 @@ type Simulation struct {
 	CollidesWith []Collision    // the campaigns with most recipients first, at most maxCollisions
 	BetterStarts []booking.Start
 
-	FinishesAt  time.Time // an estimate of when the last push leaves, if nothing else is sent through the channel; zero: none leaves
+	FinishesAt  time.Time // an estimate of when the last push leaves, after what waits for the channel now, if nothing else comes; zero: none leaves
 	Segments    *Segments // of the texts of accepted recipients; nil: the channel sends no text messages
 	WouldExpire int       // accepted pushes that expire before the channel's speed lets them leave
 }

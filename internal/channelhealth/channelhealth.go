@@ -89,7 +89,6 @@ type Health struct {
 	AsOf     time.Time                 // the time of the last report of that state; zero: no recent report
 	Waiting  [len(push.Levels)]Backlog // the tenant's pushes that are due and not being sent, by level; without the tenant
 	Attempts map[push.Outcome]int
-	Segments float64  // of a text message among these attempts, in the mean; 0: there was none
 	Recent   Outcomes // the tenant's, in OutcomesSpan
 }
 
@@ -133,7 +132,7 @@ func (r *Report) SeenOwn(name string) Health {
 			h.State = h.Recent.State()
 		}
 	}
-	h.Attempts, h.Segments = named.Attempts, named.Segments
+	h.Attempts = named.Attempts
 	for i, b := range named.Waiting {
 		w := &h.Waiting[i]
 		if w.Waiting += b.Waiting; w.Oldest.IsZero() || !b.Oldest.IsZero() && b.Oldest.Before(w.Oldest) {

@@ -1,6 +1,7 @@
 package channelhealth_test
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 	"time"
@@ -80,5 +81,25 @@ func TestDrain_Alone(t *testing.T) {
 	got = channelhealth.Drain([]channelhealth.Backlog{{Tenant: me, Level: push.Bulk, Waiting: 3000}, {Tenant: me, Level: push.Urgent, Waiting: 70}}, me, 100*time.Millisecond, push.DefaultShares)
 	if want := [...]time.Duration{8 * time.Second, 0, 307 * time.Second}; got != want { // 70 of 80 are urgent
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestSample_Measure: where the speed counts segments, a level takes the time of its texts' segments, in the mean of a sample. Messages that are
+// no texts count once, as do levels without a sample.
+func TestSample_Measure(t *testing.T) {
+	t.Parallel()
+	me := uuid.New()
+	all := []channelhealth.Backlog{{Tenant: me, Level: push.Bulk, Waiting: 300}, {Tenant: me, Level: push.Normal, Waiting: 0}}
+	var sample channelhealth.Sample
+	sample[push.Bulk.Index()] = []json.RawMessage{[]byte(`"one"`), []byte(`"four"`), []byte(`"none"`)}
+	sample.Measure(all, func(message json.RawMessage) int { return map[string]int{`"one"`: 1, `"four"`: 4}[string(message)] })
+	got := channelhealth.Drain(all, me, 100*time.Millisecond, push.DefaultShares)
+	if want := [...]time.Duration{0, 0, 60 * time.Second}; got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	all[0].Each, all[1].Waiting = 0, 10
+	channelhealth.Sample{}.Measure(all, func(json.RawMessage) int { return 9 })
+	if got := channelhealth.Drain(all[1:], me, 100*time.Millisecond, push.DefaultShares); got[1] != time.Second {
+		t.Errorf("without a sample: %v", got)
 	}
 }

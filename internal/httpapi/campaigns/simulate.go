@@ -36,7 +36,7 @@ type simulationView struct {
 	Invalid      int             `json:"invalid" doc:"No push can be created from their lines."`
 	ByRule       map[string]int  `json:"by_rule" doc:"Refused and deferred recipients, by rule: each counts once for every rule, quiet hours and cap that blocks its time."`
 	Delays       []delayView     `json:"delays" doc:"The delays of the deferred recipients. Each is counted once."`
-	FinishesAt   *string         `json:"finishes_at" format:"date-time" nullable:"true" doc:"An estimate of when the last push leaves, by the throughput of the channel, if nothing else is sent through it. null: nothing would be sent."`
+	FinishesAt   *string         `json:"finishes_at" format:"date-time" nullable:"true" doc:"An estimate of when the last push leaves, by the throughput of the channel, after your pushes that wait for it now, if nothing else comes. null: nothing would be sent."`
 	WouldExpire  int             `json:"would_expire" doc:"Accepted and deferred recipients whose pushes would expire before the throughput of the channel lets them leave."`
 	CollidesWith []collisionView `json:"collides_with" doc:"The twenty campaigns with sends that block the most refused and deferred recipients. If many sends fill a rule, only the nearest hundred count."`
 	BetterStarts []startView     `json:"better_starts" doc:"At most five quarters of an hour in the 24 hours from the campaign's start or now on, at which more recipients would be accepted at their time, the best first. A campaign with a local_time is treated as if it had a send_at; its day begins where clocks are furthest ahead."`

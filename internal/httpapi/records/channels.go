@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -22,6 +23,10 @@ type Channels struct {
 	Store channelStore
 	Of    func(tenant uuid.UUID) []Channel // the tenant's channels, which may be its own; nil: all have List
 	Own   TenantChannels
+
+	// Segments returns the segments of the text that a tenant's own channel would send, or the operator's for uuid.Nil; 0: it sends
+	// no text message. nil: no channel does.
+	Segments func(tenant uuid.UUID, channel string, message json.RawMessage) int
 }
 
 // TenantChannels bounds the channels that a tenant makes.
@@ -51,23 +56,22 @@ type Channel struct {
 	Shares     push.Shares // of the service levels
 }
 
-// every returns the time that the channel's speed allows for a push; 0: any number of pushes may leave at once. If the speed
-// counts segments, texts are taken to be as long as the texts of the last minute.
-func (c Channel) every(h *channelhealth.Health) time.Duration {
+// every returns the time that the channel's speed allows for a message or a segment; 0: any number may leave at once.
+func (c Channel) every() time.Duration {
 	if c.Rate == 0 {
 		return 0
 	}
-	every := c.Per / time.Duration(c.Rate)
-	if c.Unit == "segments" && h.Segments > 1 {
-		every = time.Duration(float64(every) * h.Segments)
-	}
-	return every
+	return c.Per / time.Duration(c.Rate)
 }
+
+// segmented reports whether the channel's speed counts segments of texts.
+func (c Channel) segmented() bool { return c.Rate > 0 && c.Unit == "segments" }
 
 // channelStore reads the state of channels.
 type channelStore interface {
 	ChannelHealth(ctx context.Context, tenant uuid.UUID) (channelhealth.Report, error)
 	ChannelBacklogs(ctx context.Context, channels []string) (map[string][]channelhealth.Backlog, error)
+	WaitingMessages(ctx context.Context, tenant uuid.UUID, channel string) (channelhealth.Sample, error)
 }
 
 // channelView is a channel as the API shows it.
@@ -182,9 +186,28 @@ func (h *channels) count(ctx context.Context, tenant uuid.UUID) (c channelCounts
 		return c, err
 	}
 	if slices.ContainsFunc(h.List, func(one Channel) bool { return one.Rate > 0 && c.report.Of(one.Name).Waits() > 0 }) {
-		c.all, err = h.backlogs.Of(ctx, uuid.Nil)
+		if c.all, err = h.backlogs.Of(ctx, uuid.Nil); err != nil {
+			return c, err
+		}
 	}
-	return c, err
+	for _, one := range h.of(tenant) {
+		name := channelhealth.OwnChannel(one.Name)
+		if of := c.report.Seen(name); one.Own && one.segmented() && of.Waits() > 0 {
+			if err := h.measure(ctx, tenant, one.Name, c.report.Of(name).Waiting[:]); err != nil {
+				return c, err
+			}
+		}
+	}
+	return c, nil
+}
+
+// measure sets how many segments the waiting pushes of a channel have.
+func (h *channels) measure(ctx context.Context, tenant uuid.UUID, channel string, waiting []channelhealth.Backlog) error {
+	sample, err := h.Store.WaitingMessages(ctx, tenant, channel)
+	if err == nil && h.Segments != nil {
+		sample.Measure(waiting, func(message json.RawMessage) int { return h.Segments(tenant, channel, message) })
+	}
+	return err
 }
 
 // backlog counts the waiting pushes of all tenants in the channels with a throughput.
@@ -195,7 +218,13 @@ func (h *channels) backlog(ctx context.Context, _ uuid.UUID) (map[string][]chann
 			names = append(names, c.Name)
 		}
 	}
-	return h.Store.ChannelBacklogs(ctx, names)
+	all, err := h.Store.ChannelBacklogs(ctx, names)
+	for _, c := range h.List {
+		if err == nil && c.segmented() && len(all[c.Name]) > 0 {
+			err = h.measure(ctx, uuid.Nil, c.Name, all[c.Name])
+		}
+	}
+	return all, err
 }
 
 func (h *channels) view(counted channelCounts, tenant uuid.UUID) channelsView {
@@ -210,7 +239,7 @@ func (h *channels) view(counted channelCounts, tenant uuid.UUID) channelsView {
 			begin = of.Until
 		}
 		var drained [len(push.Levels)]time.Time
-		for i, after := range channelhealth.Drain(backlogs, whose, c.every(&of), c.Shares) {
+		for i, after := range channelhealth.Drain(backlogs, whose, c.every(), c.Shares) {
 			if after > 0 {
 				drained[i] = begin.Add(after).UTC()
 			}

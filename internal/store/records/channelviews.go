@@ -75,8 +75,8 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelh
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC') LIMIT $2
 			) p GROUP BY channel, rank / 2`, tenant, pg.MostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
 		b.Queue(pg.In(`
-			SELECT channel, outcome, count(*), coalesce(avg(segments), 0)::float8 FROM (
-				SELECT channel, outcome, segments FROM {sends} s
+			SELECT channel, outcome, count(*) FROM (
+				SELECT channel, outcome FROM {sends} s
 				WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval LIMIT $3
 			) s GROUP BY channel, outcome`, "{sends}", s.db.Layouts.Sends().All(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), tenant, attemptsSpan, pg.MostCounted).
 			Query(func(rows pgx.Rows) error { return readAttempts(rows, &r, &attempts) })
@@ -125,13 +125,9 @@ func readAttempts(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 	var (
 		name, outcome string
 		n             int
-		segments      float64
 	)
-	_, err := pgx.ForEachRow(rows, []any{&name, &outcome, &n, &segments}, func() error {
-		h := r.Of(name)
-		if h.Attempts[push.Outcome(outcome)] = n; segments > 0 {
-			h.Segments = segments // nearly all attempts have the same outcome
-		}
+	_, err := pgx.ForEachRow(rows, []any{&name, &outcome, &n}, func() error {
+		r.Of(name).Attempts[push.Outcome(outcome)] = n
 		*scanned += n
 		return nil
 	})
