@@ -273,8 +273,9 @@ const (
 
 // Defines values for HeldBy.
 const (
-	HeldByPause HeldBy = "pause"
-	HeldByRule  HeldBy = "rule"
+	HeldByChannel HeldBy = "channel"
+	HeldByPause   HeldBy = "pause"
+	HeldByRule    HeldBy = "rule"
 )
 
 // Defines values for HeldScope.
@@ -1527,11 +1528,16 @@ type ChannelType string
 
 // ChannelBrief defines model for ChannelBrief.
 type ChannelBrief struct {
-	Name  string            `json:"name"`
+	Name string `json:"name"`
+
+	// Problem Why your own channel sends nothing, such as: it is disabled. Its pushes wait. null: nothing is wrong with its settings.
+	Problem string `json:"problem"`
+
+	// State How the provider answers.
 	State ChannelBriefState `json:"state"`
 }
 
-// ChannelBriefState defines model for ChannelBrief.State.
+// ChannelBriefState How the provider answers.
 type ChannelBriefState string
 
 // ChannelSecret defines model for ChannelSecret.
@@ -2246,8 +2252,11 @@ type HealthStatus string
 
 // Held defines model for Held.
 type Held struct {
-	// By rule: a rule or quiet hours of the policy; pause: sending was paused.
+	// By rule: a rule or quiet hours of the policy; pause: sending was paused; channel: your own channel sends nothing.
 	By HeldBy `json:"by"`
+
+	// Problem Why the channel sends nothing, such as: it is disabled. Only for a channel.
+	Problem string `json:"problem,omitempty,omitzero"`
 
 	// Rule The name of the rule or the quiet hours; of several, the one that held the push longest.
 	Rule string `json:"rule,omitempty,omitzero"`
@@ -2260,7 +2269,7 @@ type Held struct {
 	Until time.Time `json:"until"`
 }
 
-// HeldBy rule: a rule or quiet hours of the policy; pause: sending was paused.
+// HeldBy rule: a rule or quiet hours of the policy; pause: sending was paused; channel: your own channel sends nothing.
 type HeldBy string
 
 // HeldScope What was paused: everything, its channel, its category or its campaign. Only for a pause.

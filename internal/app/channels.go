@@ -80,9 +80,7 @@ func (a *App) channelsOfAPI() records.Channels {
 			if c.Own {
 				one = listedChannel(c.Settings)
 				one.Name, one.Own = c.Name, true
-				if err := a.directory.Fault(tenant, c.Name); err != nil {
-					one.Problem = err.Error()
-				}
+				one.Problem, _ = a.directory.Problem(tenant, c.Name)
 			}
 			list = append(list, one)
 		}
@@ -131,9 +129,9 @@ func (a *App) channelBehind(ctx context.Context, tenant uuid.UUID, name string) 
 }
 
 // channelSpeed returns the time that the speed of a tenant's channel allows for a push; 0: any number may leave at once.
-// segmented: for each segment of a text message.
+// It is also known of a disabled channel. segmented: for each segment of a text message.
 func (a *App) channelSpeed(tenant uuid.UUID, name string) (every time.Duration, segmented bool) {
-	e, _, _ := a.directory.Get(tenant, name) // while it cannot be used, no speed is known
+	e := a.directory.Opened(tenant, name)
 	return e.Speed.Every, e.Speed.Most > 0
 }
 

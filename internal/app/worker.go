@@ -90,12 +90,12 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	return loops, gauges
 }
 
-// retry returns the retry settings of a push's channel, or the defaults if the channel cannot be used.
+// retry returns the retry settings of a push's channel, or the defaults if the channel cannot be opened.
 func (a *App) retry(p *push.Push) push.Retry {
 	if e, known := a.channels.Get(p.Channel); known && !p.Own {
 		return e.Retry
 	}
-	if e, _, err := a.directory.Get(p.Tenant, p.Channel); err == nil && p.Own {
+	if e := a.directory.Opened(p.Tenant, p.Channel); e.Channel != nil && p.Own {
 		return e.Retry
 	}
 	return push.Retry{MaxAttempts: 8, First: 5 * time.Second, Max: 15 * time.Minute}

@@ -64,9 +64,7 @@ func (s ownSet) listed(st *store.Store) records.Channels {
 		for _, c := range s.directory.List(tenant) {
 			i := slices.IndexFunc(list, func(l records.Channel) bool { return l.Name == c.Name })
 			one := records.Channel{Name: c.Name, Type: c.Settings.Type, Own: true}
-			if err := s.directory.Fault(tenant, c.Name); err != nil {
-				one.Problem = err.Error()
-			}
+			one.Problem, _ = s.directory.Problem(tenant, c.Name)
 			if !c.Own {
 				one = list[i]
 			}

@@ -224,11 +224,28 @@ func (d *Directory) List(tenant uuid.UUID) []Listed {
 	return all
 }
 
+// Opened returns the channel of a name for a tenant, also while it is disabled and must send nothing. The entry has no Channel if there is
+// none of that name, or it cannot be opened.
+func (d *Directory) Opened(tenant uuid.UUID, name string) (e channel.Entry) {
+	k, err := d.of(tenant, 0)
+	if err != nil {
+		return e
+	}
+	defer k.mu.Unlock()
+	if mine, own := k.entries[name]; own {
+		return mine.Entry
+	}
+	if d.offers(k.own.Name, name) {
+		e, _ = d.operator.Get(name)
+	}
+	return e
+}
+
 // Check returns what the provider behind a tenant's channel would certainly refuse. It finds nothing for a channel that does
 // not exist, or cannot be opened.
 func (d *Directory) Check(tenant uuid.UUID, name, to string, message json.RawMessage) invalid.FieldErrors {
-	e, _, err := d.Get(tenant, name)
-	if err != nil {
+	e := d.Opened(tenant, name)
+	if e.Channel == nil {
 		return nil
 	}
 	return e.Channel.Check(to, message)
@@ -236,19 +253,18 @@ func (d *Directory) Check(tenant uuid.UUID, name, to string, message json.RawMes
 
 // Size returns the size of the text that a tenant's channel would send, and whether it sends text messages.
 func (d *Directory) Size(tenant uuid.UUID, name string, message json.RawMessage) (size sms.Size, is bool) {
-	e, _, err := d.Get(tenant, name)
-	if err != nil {
-		return size, false
-	}
-	return e.Size(message)
+	return d.Opened(tenant, name).Size(message)
 }
 
-// Fault returns why a tenant's own channel cannot be used, or nil.
-func (d *Directory) Fault(tenant uuid.UUID, name string) error {
+// Problem returns why a tenant's own channel sends nothing, and the time of its last change. Without a problem, the text is empty.
+func (d *Directory) Problem(tenant uuid.UUID, name string) (text string, since time.Time) {
 	k, err := d.of(tenant, 0)
 	if err != nil {
-		return err
+		return "", since
 	}
 	defer k.mu.Unlock()
-	return k.entries[name].err
+	if mine := k.entries[name]; mine.err != nil {
+		return mine.err.Error(), mine.since
+	}
+	return "", since
 }

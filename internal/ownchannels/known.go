@@ -1,6 +1,7 @@
 package ownchannels
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,8 @@ type entry struct {
 	channel.Entry
 	version  int64
 	settings config.Channel // without secrets
-	err      error          // why it cannot be used
+	since    time.Time      // of its last change
+	err      error          // why it cannot be used, although it may be open
 }
 
 // close closes the idle connections of a tenant's channels.
@@ -102,16 +104,16 @@ func (k *known) take(d *Directory, own tenantchannel.Own) {
 	before := k.entries
 	k.own, k.entries = own, make(map[string]entry, len(own.Channels))
 	for _, c := range own.Channels {
-		if e, same := before[c.Name]; same && e.version == c.Version && e.err == nil {
+		if e, same := before[c.Name]; same && e.version == c.Version && (e.err == nil || e.Channel != nil) {
 			k.entries[c.Name] = e
 			delete(before, c.Name)
 			continue
 		}
-		e := entry{version: c.Version}
+		e := entry{version: c.Version, since: c.UpdatedAt}
 		e.Entry, e.settings, e.err = d.opened(c)
 		e.Entry.Version = c.Version
-		if e.err != nil && !c.Disabled && !c.Deleting {
-			d.log.Warn("cannot open a tenant's channel; its pushes wait", "tenant", own.Tenant, "channel", c.Name, "error", e.err)
+		if e.err != nil && e.Channel == nil {
+			d.log.Warn("cannot open a tenant's channel; its pushes wait", "tenant", own.Tenant, "channel", c.Name, "error", cmp.Or(c.Fault, e.err))
 		}
 		k.entries[c.Name] = e
 	}
@@ -120,16 +122,29 @@ func (k *known) take(d *Directory, own tenantchannel.Own) {
 	}
 }
 
-// opened opens a stored channel.
+// opened opens a stored channel. It returns an error if the channel may send nothing. A channel that is disabled is open all the same:
+// its messages are checked and measured.
 func (d *Directory) opened(c tenantchannel.Channel) (e channel.Entry, shown config.Channel, err error) {
-	shown = config.Channel{Name: c.Name, Type: c.Type, Disabled: c.Disabled}
+	e, shown, err = d.openStored(c)
 	switch {
 	case c.Deleting:
-		return e, shown, tenantchannel.ErrDeleting
+		err = errDeleting
 	case c.Disabled:
-		return e, shown, errors.New("it is disabled")
+		err = errDisabled
+	}
+	return e, shown, err
+}
+
+var (
+	errDeleting = errors.New("it is being deleted")
+	errDisabled = errors.New("it is disabled")
+)
+
+func (d *Directory) openStored(c tenantchannel.Channel) (e channel.Entry, shown config.Channel, err error) {
+	shown = config.Channel{Name: c.Name, Type: c.Type, Disabled: c.Disabled}
+	switch {
 	case c.Fault != nil:
-		return e, shown, c.Fault
+		return e, shown, tenantchannel.ErrSealed
 	case !slices.Contains(d.bounds.Types, c.Type):
 		return e, shown, fmt.Errorf("tenants may not have channels of type %s", c.Type)
 	}

@@ -176,12 +176,6 @@ type ChannelSecret struct {
 
 // Problem returns why a tenant's own channel sends nothing, or "".
 func (s *Service) Problem(c tenantchannel.Channel) string {
-	switch {
-	case c.Deleting:
-		return "it is being deleted"
-	case c.Disabled:
-		return "it is disabled"
-	}
 	if _, _, err := s.directory.opened(c); err != nil {
 		return err.Error()
 	}

@@ -2,6 +2,7 @@ package push
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,16 +57,22 @@ type Content struct {
 
 // Hold is the reason why a due push was not sent.
 type Hold struct {
-	By    string    // the name of a rule or of quiet hours, or [PausedBy] with a scope; "": it was not held
+	By    string    // the name of a rule or of quiet hours, [PausedBy] with a scope, or [ChannelBy] with a reason; "": it was not held
 	Since time.Time // when it was due, or when the pause began if that was later
 	Until time.Time // when it may be sent; zero: not known
 }
 
+// Now reports whether a pause holds the push at a time.
+func (h Hold) Now(now time.Time) bool {
+	return strings.HasPrefix(h.By, PausedBy) && (h.Until.IsZero() || h.Until.After(now))
+}
+
 // PausedBy and the scope of a pause hold a paused push. PausedCampaign holds the pushes of a paused campaign, and of a
-// pause with that scope. No rule has such a name.
+// pause with that scope. ChannelBy and the reason hold a push while the tenant's own channel sends nothing. No rule has such a name.
 const (
 	PausedBy       = "pause:"
 	PausedCampaign = PausedBy + "campaign"
+	ChannelBy      = "channel:"
 )
 
 // RetryLinks link a push to the pushes that it retries, and to its own retries. Zero ids mean none.

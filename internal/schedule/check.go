@@ -14,12 +14,29 @@ import (
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
 func (s *Service) Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
-	return s.store.Push(ctx, tenant, id)
+	p, err := s.store.Push(ctx, tenant, id)
+	s.heldByChannel(&p)
+	return p, err
 }
 
 // List returns up to limit of a tenant's pushes after a position, by send time and id, without their sends.
 func (s *Service) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error) {
-	return s.store.List(ctx, tenant, f, after, limit)
+	page, err := s.store.List(ctx, tenant, f, after, limit)
+	for i := range page.Pushes {
+		s.heldByChannel(&page.Pushes[i])
+	}
+	return page, err
+}
+
+// heldByChannel sets the hold of a due push whose channel sends nothing now.
+func (s *Service) heldByChannel(p *push.Push) {
+	now := s.now()
+	if s.cfg.Own == nil || p.Status != push.Scheduled || p.NextAt.After(now) || p.Held.Now(now) {
+		return
+	}
+	if problem, since := s.cfg.Own.Problem(p.Tenant, p.Channel); problem != "" {
+		p.Held = push.Hold{By: push.ChannelBy + problem, Since: later(p.NextAt, since)}
+	}
 }
 
 // Answer reports whether a push could be booked.

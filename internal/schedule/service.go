@@ -71,6 +71,7 @@ type OwnChannels interface {
 	Names(tenant uuid.UUID) []string // the first is the default
 	Check(tenant uuid.UUID, channel, to string, message json.RawMessage) invalid.FieldErrors
 	Size(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) // see [Config.TextSize]
+	Problem(tenant uuid.UUID, channel string) (text string, since time.Time)                 // why its pushes wait; "": they do not
 }
 
 // of returns the configuration with a tenant's channels.

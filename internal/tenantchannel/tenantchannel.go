@@ -60,6 +60,8 @@ var (
 	ErrTooMany = errors.New("the tenant has the maximum number of channels")
 	// ErrChanged reports that another change came first.
 	ErrChanged = errors.New("the channel was changed meanwhile")
+	// ErrSealed reports that no key opens the secrets of the channel. The log has the reason, which is the operator's.
+	ErrSealed = errors.New("its secrets cannot be opened; send them again, or ask the operator")
 	// ErrDeleting reports that the channel is being deleted.
 	ErrDeleting = errors.New("the channel is being deleted")
 )

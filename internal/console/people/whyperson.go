@@ -85,7 +85,7 @@ func optOutWords(o client.OptOuts) string {
 	return strings.Join(all, " and ")
 }
 
-// held names the reason why a push waits: a pause of its campaign or, if it is due, quiet hours.
+// held names the reason why a push waits: a pause, its channel or, if it is due, quiet hours.
 func (a *answerWhy) held(ctx context.Context, p client.Push) error {
 	if c, err := a.campaign(ctx, p.Campaign); err == nil && c.Phase == client.CampaignPhasePaused {
 		a.Sentence += " Its campaign is paused. No message of it is sent until you resume the campaign."
@@ -96,6 +96,10 @@ func (a *answerWhy) held(ctx context.Context, p client.Push) error {
 	}
 	if p.Held.By == client.HeldByPause && (p.Held.Until.IsZero() || p.Held.Until.After(a.now)) {
 		a.Sentence += " It waits, because " + frame.HeldWords(p.Held.Scope) + ". It is sent after sending resumes."
+		return nil
+	}
+	if p.Held.By == client.HeldByChannel {
+		a.Sentence += " It waits, because your channel " + p.Channel + " sends nothing: " + p.Held.Problem + ". It is sent when the channel sends again."
 		return nil
 	}
 	found, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.Who, SendAt: a.now, Channel: p.Channel, Category: p.Category})

@@ -146,6 +146,8 @@ func (v *nowView) Summary() summary {
 	var down, rejecting, failing []string
 	for _, c := range v.Channels {
 		switch {
+		case c.Problem != "":
+			down = append(down, c.Name)
 		case c.State == client.ChannelStateFailing && c.Until.IsZero():
 			failing = append(failing, c.Name)
 		case c.State == client.ChannelStateFailing || c.State == client.ChannelStatePaused:
@@ -217,6 +219,8 @@ var queueWords = map[client.StatusQueue]string{
 // ChannelWords says in words what is done with a channel at the moment.
 func (v *nowView) ChannelWords(c client.Channel) string {
 	switch {
+	case c.Problem != "":
+		return problemSentence(c.Problem)
 	case c.State == client.ChannelStateRejecting:
 		return rejectingWords(c)
 	case c.State == client.ChannelStateFailing && c.Until.IsZero():

@@ -93,11 +93,12 @@ func (v *pushView) AppendJSON(b []byte) []byte {
 
 // heldView is the reason why a due push waits, or waited.
 type heldView struct {
-	By    string  `json:"by" enum:"rule,pause" doc:"rule: a rule or quiet hours of the policy; pause: sending was paused."`
-	Rule  string  `json:"rule,omitempty" doc:"The name of the rule or the quiet hours; of several, the one that held the push longest."`
-	Scope string  `json:"scope,omitempty" enum:"all,channel,category,campaign" doc:"What was paused: everything, its channel, its category or its campaign. Only for a pause."`
-	Since string  `json:"since" format:"date-time"`
-	Until *string `json:"until" format:"date-time" nullable:"true" doc:"The expected end of the hold, or its end. null: not known."`
+	By      string  `json:"by" enum:"rule,pause,channel" doc:"rule: a rule or quiet hours of the policy; pause: sending was paused; channel: your own channel sends nothing."`
+	Rule    string  `json:"rule,omitempty" doc:"The name of the rule or the quiet hours; of several, the one that held the push longest."`
+	Scope   string  `json:"scope,omitempty" enum:"all,channel,category,campaign" doc:"What was paused: everything, its channel, its category or its campaign. Only for a pause."`
+	Problem string  `json:"problem,omitempty" doc:"Why the channel sends nothing, such as: it is disabled. Only for a channel."`
+	Since   string  `json:"since" format:"date-time"`
+	Until   *string `json:"until" format:"date-time" nullable:"true" doc:"The expected end of the hold, or its end. null: not known."`
 }
 
 func heldViewOf(h push.Hold) *heldView {
@@ -107,6 +108,9 @@ func heldViewOf(h push.Hold) *heldView {
 	if scope, paused := strings.CutPrefix(h.By, push.PausedBy); paused {
 		return &heldView{By: "pause", Scope: scope, Since: rest.Stamp(h.Since), Until: rest.MaybeTime(h.Until)}
 	}
+	if problem, channel := strings.CutPrefix(h.By, push.ChannelBy); channel {
+		return &heldView{By: "channel", Problem: problem, Since: rest.Stamp(h.Since), Until: rest.MaybeTime(h.Until)}
+	}
 	return &heldView{By: "rule", Rule: h.By, Since: rest.Stamp(h.Since), Until: rest.MaybeTime(h.Until)}
 }
 
@@ -114,6 +118,7 @@ func (v *heldView) AppendJSON(b []byte) []byte {
 	b = appendText(b, `{"by":`, v.By)
 	b = appendSome(b, `,"rule":`, v.Rule)
 	b = appendSome(b, `,"scope":`, v.Scope)
+	b = appendSome(b, `,"problem":`, v.Problem)
 	b = appendText(b, `,"since":`, v.Since)
 	return append(appendMaybe(b, `,"until":`, v.Until), '}')
 }

@@ -35,8 +35,9 @@ type statusView struct {
 }
 
 type channelBriefView struct {
-	Name  string              `json:"name"`
-	State channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown"`
+	Name    string              `json:"name"`
+	State   channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"How the provider answers."`
+	Problem *string             `json:"problem" nullable:"true" doc:"Why your own channel sends nothing, such as: it is disabled. Its pushes wait. null: nothing is wrong with its settings."`
 }
 
 type waitingPushesView struct {
@@ -90,7 +91,7 @@ func statusViewOf(r health.Report, f stats.Flow, channels channelsView) statusVi
 	return statusView{
 		Report: r, Workers: f.Workers, AsOf: rest.Stamp(f.AsOf), Waiting: waitingPushesView{f.Waiting, f.PutOff, rest.MaybeTime(f.Oldest)}, Attempts: recentAttemptsView{flowViewOf(f.All), rest.Stamp(f.Since)},
 		Minutes:  rest.ViewsOf(f.Minutes, func(m stats.FlowMinute) flowMinuteView { return flowMinuteView{flowViewOf(m), rest.Stamp(m.At)} }),
-		Channels: rest.ViewsOf(channels.Channels, func(c channelView) channelBriefView { return channelBriefView{c.Name, c.State} }),
+		Channels: rest.ViewsOf(channels.Channels, func(c channelView) channelBriefView { return channelBriefView{c.Name, c.State, c.Problem} }),
 		Complete: f.Complete,
 	}
 }
