@@ -18,6 +18,7 @@ type Decider struct {
 
 	now      time.Time
 	views    Views
+	own      func(tenant uuid.UUID, channel string) OwnChannel
 	terms    map[uuid.UUID]Terms
 	people   map[quota.Recipient]Person
 	existing map[uuid.UUID]push.Push
@@ -30,7 +31,7 @@ type refusals map[quota.Kind]*quota.Decider
 
 // NewDecider returns a decider that starts from a snapshot.
 func NewDecider(s Snapshot) *Decider {
-	x := &Decider{now: s.Now, views: s.Views, terms: s.Terms, people: s.People, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
+	x := &Decider{now: s.Now, views: s.Views, own: s.Own, terms: s.Terms, people: s.People, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
 	for _, p := range s.Existing {
 		x.existing[p.ID] = p
 	}
@@ -100,6 +101,9 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 	first, known := x.first(&d)
 	if !known {
 		return Decision{Outcome: Retried}
+	}
+	if !x.hasChannel(&d) {
+		return Decision{Outcome: NoChannel}
 	}
 	if unwanted := of.Person.OptOuts.Of(KindOf(&p)); unwanted.Any() {
 		return Decision{Outcome: OptedOut, OptOuts: unwanted}
@@ -262,6 +266,15 @@ func bookingsFor(t Terms, r quota.Recipient, granted []Decision) []quota.Booking
 		}
 	}
 	return bookings
+}
+
+// hasChannel reports whether the channel of a draft still exists, and is not being deleted.
+func (x *Decider) hasChannel(d *Draft) bool {
+	own := OwnChannel{}
+	if x.own != nil {
+		own = x.own(d.Push.Tenant, d.Push.Channel)
+	}
+	return !own.Deleting && (own.Version > 0 || !d.OwnOnly)
 }
 
 // first returns the first push of the chain that a draft retries; nil if the draft is no retry. It is false if that

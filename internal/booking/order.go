@@ -55,6 +55,9 @@ type Draft struct {
 
 	// NeedsAddress is set for a channel that sends to an address: the push or the recipient must have one.
 	NeedsAddress bool
+
+	// OwnOnly means that only a channel of the tenant's own has the name of the draft's channel: without it, the draft is refused.
+	OwnOnly bool
 }
 
 // Outcome is the outcome of a draft.
@@ -72,6 +75,7 @@ const (
 	NoAddress                // neither the push nor the recipient has an address for its channel
 	Uncounted                // it would move to a day that CapUsage has not counted; nothing of the order is booked
 	Undecided                // LookOnly
+	NoChannel                // the tenant has deleted the channel meanwhile, or is deleting it
 	Retried                  // a newer retry of the same push exists
 	Unseen                   // its next free time is beyond its view; repeat the order with Far. Nothing of it is booked
 )
@@ -131,7 +135,7 @@ func (o Order) Books(decisions []Decision) bool {
 		switch decisions[i].Outcome {
 		case KeyReused, Uncounted, Unseen:
 			return false
-		case NoPlace, OverCap, OptedOut, NoAddress, Retried:
+		case NoPlace, OverCap, OptedOut, NoAddress, NoChannel, Retried:
 			all = false
 		}
 	}
@@ -218,6 +222,8 @@ func (v *Decision) OfCampaign() (outcome broadcast.Outcome, reason string, rules
 		return broadcast.OutcomeOptedOut, OptedOutReason, nil
 	case NoAddress:
 		return broadcast.OutcomeInvalid, "neither the line nor the recipient has an address for the channel", nil
+	case NoChannel:
+		return broadcast.OutcomeInvalid, "the channel does not exist any more", nil
 	case NoPlace:
 		reason = "quiet-hours"
 		for i := range v.Quota.Violations {

@@ -16,6 +16,7 @@ type Snapshot struct {
 	Existing []push.Push // with the id of a draft
 	Keyed    []Keyed     // for the Idempotency-Keys of drafts
 
+	Own    func(tenant uuid.UUID, channel string) OwnChannel // the tenant's own channel of a name; nil: no tenant has one
 	Terms  map[uuid.UUID]Terms        // of tenants with a policy of their own
 	People map[quota.Recipient]Person // recipients with stored data
 }

@@ -179,6 +179,22 @@ func (d *Directory) offers(tenant, name string) bool {
 	return !limited || slices.Contains(offered, tenant)
 }
 
+// OwnOnly reports whether the operator offers the tenant no channel of a name.
+func (d *Directory) OwnOnly(tenant uuid.UUID, name string) bool {
+	if _, known := d.operator.Get(name); !known {
+		return true
+	}
+	if _, limited := d.offered[name]; !limited {
+		return false
+	}
+	k, err := d.of(tenant, 0)
+	if err != nil {
+		return false
+	}
+	defer k.mu.Unlock()
+	return !d.offers(k.own.Name, name)
+}
+
 // Names lists the channels of a tenant: the operator's in their order, and then its own. The first is the default. If Postgres
 // does not answer, it lists what was last known.
 func (d *Directory) Names(tenant uuid.UUID) []string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/duration"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -77,4 +78,14 @@ func (o *OptedOut) Error() string {
 func (s *Service) noAddress(p *push.Push) error {
 	to, _ := withoutAddress(s.cfg.of(p.Tenant).Check(p.Channel, "", p.Message))
 	return to.Err()
+}
+
+// noChannel returns the error of a push whose channel the tenant has deleted since it was checked, perhaps in another process.
+func (s *Service) noChannel(p *push.Push) error {
+	s.cfg.Own.Refresh(p.Tenant)
+	var bad invalid.FieldErrors
+	if channelIn(s.cfg.Own.Names(p.Tenant), p.Channel, &bad); len(bad) == 0 {
+		bad.Add("channel", p.Channel, "is being deleted; try again")
+	}
+	return bad
 }

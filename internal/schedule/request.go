@@ -123,7 +123,7 @@ func (pl *Planner) planFor(
 		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
 	}
-	d = booking.Draft{Push: p, Last: latest, NeedsAddress: len(noAddress) > 0}
+	d = booking.Draft{Push: p, Last: latest, NeedsAddress: len(noAddress) > 0, OwnOnly: pl.cfg.Own != nil && pl.cfg.Own.OwnOnly(tenant, p.Channel)}
 	if r.Defer {
 		d.Latest = latest
 		if !r.Latest.IsZero() {

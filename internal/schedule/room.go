@@ -76,7 +76,7 @@ func (s *Service) Follow(d *booking.Draft, v *booking.Decision) {
 		s.metrics.Submitted("refused", booking.OptedOutReason)
 	case booking.OverCap:
 		s.metrics.Submitted("capped", v.Capped.Cap)
-	case booking.NoAddress:
+	case booking.NoAddress, booking.NoChannel:
 		s.CountInvalid(1)
 	}
 }

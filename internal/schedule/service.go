@@ -72,6 +72,13 @@ type OwnChannels interface {
 	Check(tenant uuid.UUID, channel, to string, message json.RawMessage) invalid.FieldErrors
 	Size(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) // see [Config.TextSize]
 	Problem(tenant uuid.UUID, channel string) (text string, since time.Time)                 // why its pushes wait; "": they do not
+	changing
+}
+
+// changing knows of changes by other processes.
+type changing interface {
+	OwnOnly(tenant uuid.UUID, channel string) bool // the operator offers the tenant no channel of that name
+	Refresh(tenant uuid.UUID)                      // has the tenant's channels read again
 }
 
 // of returns the configuration with a tenant's channels.

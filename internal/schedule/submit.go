@@ -238,6 +238,8 @@ func (s *Service) conclude(ctx context.Context, d *booking.Draft, v *booking.Dec
 		return &OptedOut{Recipient: d.Push.Recipient, OptOuts: v.OptOuts}
 	case booking.NoAddress:
 		return s.noAddress(&d.Push)
+	case booking.NoChannel:
+		return s.noChannel(&d.Push)
 	default:
 		return v.Capped
 	}

@@ -202,7 +202,7 @@ func (r *BookingRead) complete() bool { return coverAll(r.Pushes, r.spans) }
 
 // snapshot reads everything except the bookings.
 func (r *BookingRead) snapshot() (s booking.Snapshot, err error) {
-	s.Views = r
+	s.Views, s.Own = r, r.Terms.OwnChannel
 	for _, p := range r.existing {
 		s.Existing = append(s.Existing, p.Push)
 	}

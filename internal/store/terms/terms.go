@@ -171,7 +171,7 @@ func (r *Read) Person(who quota.Recipient, people *People) booking.Person {
 }
 
 // IsOwn reports whether a push through a channel of that name goes through one of its tenant: the tenant has such a channel, or it had
-// one that was deleted while the push was checked. Then nothing is sent, and the push is canceled when it is due.
+// one that was deleted while the push was moved. Then nothing is sent, and the push is canceled when it is due.
 func (r *Read) IsOwn(tenant uuid.UUID, name string, configured []string) bool {
 	of := r.Used[tenant]
 	return of.Channels[name].Version > 0 || of.ChannelsVersion > 0 && configured != nil && !slices.Contains(configured, name)
