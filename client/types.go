@@ -1612,7 +1612,7 @@ type Delay struct {
 
 // ChannelDeleted defines model for Deleted.
 type ChannelDeleted struct {
-	// Canceled The number of canceled pushes.
+	// Canceled The number of canceled pushes. If earlier requests were answered with channel-in-use, those that they canceled count, too.
 	Canceled int64 `json:"canceled"`
 }
 
@@ -2298,6 +2298,9 @@ type Import struct {
 type InUseProblem struct {
 	// Campaigns The number of campaigns in progress that have more recipients. Cancel them before the channel is deleted, whatever pushes says.
 	Campaigns int64 `json:"campaigns"`
+
+	// Canceled The number of pushes that this deletion has canceled so far, by this request and earlier ones.
+	Canceled int64 `json:"canceled"`
 
 	// Detail What happened.
 	Detail string `json:"detail,omitempty,omitzero"`

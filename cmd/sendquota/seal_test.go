@@ -114,7 +114,7 @@ func TestSealRotate_ForgottenChannel(t *testing.T) {
 	s.tenant, _, err = s.store().CreateTenant(t.Context(), "acme")
 	testenv.Check(t, err)
 	mail := tenantchannel.Change{Name: "mail", Type: "email", Settings: json.RawMessage(`{"type": "email", "host": "smtp.example.com", "from": "a@example.com"}`), Secrets: map[string]string{"username": "hush", "password": "hush"}, Max: 2}
-	_, _, err = s.store(gone).PutChannel(t.Context(), s.tenant, mail)
+	_, _, err = s.store(gone).PutChannel(t.Context(), s.tenant, "mail", func(tenantchannel.Channel) (tenantchannel.Change, error) { return mail, nil })
 	testenv.Check(t, err)
 	if out, said, status := s.rotate(is, "", "--forget", "1"); status != 0 || !strings.Contains(out, "gave up 1 secrets") {
 		t.Errorf("%d %s%s", status, out, said)

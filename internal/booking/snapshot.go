@@ -17,8 +17,8 @@ type Snapshot struct {
 	Keyed    []Keyed     // for the Idempotency-Keys of drafts
 
 	Own    func(tenant uuid.UUID, channel string) OwnChannel // the tenant's own channel of a name; nil: no tenant has one
-	Terms  map[uuid.UUID]Terms        // of tenants with a policy of their own
-	People map[quota.Recipient]Person // recipients with stored data
+	Terms  map[uuid.UUID]Terms                               // of tenants with a policy of their own
+	People map[quota.Recipient]Person                        // recipients with stored data
 }
 
 // Keyed is a push that was created with an Idempotency-Key. The push itself may be deleted.

@@ -93,7 +93,9 @@ func setupOwn(t testing.TB, workers int, options ...func(*delivery.Config)) *own
 func (b *ownBundle) put(t *testing.T, name string, s pace.Speed) *provider {
 	t.Helper()
 	p := &provider{}
-	_, _, err := b.store.PutChannel(t.Context(), b.tenant, tenantchannel.Change{Name: name, Type: "log", Settings: []byte(`{}`), Max: 20})
+	_, _, err := b.store.PutChannel(t.Context(), b.tenant, name, func(tenantchannel.Channel) (tenantchannel.Change, error) {
+		return tenantchannel.Change{Name: name, Type: "log", Settings: []byte(`{}`), Max: 20}, nil
+	})
 	testenv.Check(t, err)
 	b.channels.set(b.tenant, name, p, s)
 	return p
@@ -250,7 +252,7 @@ func TestOwnQueues_Deleted(t *testing.T) {
 	b.put(t, "mine", pace.Speed{})
 	before := b.bookAll(t, "mine", thisSecond().Add(-10*time.Second), "before")[0]
 	testenv.Check(t, b.store.BeginDelete(t.Context(), b.tenant, "mine", true))
-	if err := b.store.DeleteChannel(t.Context(), b.tenant, "mine", 0); !errors.As(err, new(*tenantchannel.InUseError)) {
+	if _, err := b.store.DeleteChannel(t.Context(), b.tenant, "mine"); !errors.As(err, new(*tenantchannel.InUseError)) {
 		t.Fatalf("the deletion of a channel with a push: %v", err)
 	}
 	testenv.Exec(t, b.url, `DELETE FROM tenant_channels`)
@@ -277,7 +279,8 @@ func TestOwnQueues_MadeAgain(t *testing.T) {
 	t.Parallel()
 	b := setupOwn(t, 1)
 	b.put(t, "mine", pace.Speed{})
-	testenv.Check(t, b.store.DeleteChannel(t.Context(), b.tenant, "mine", 0)) // the mark of BeginDelete is gone
+	_, err := b.store.DeleteChannel(t.Context(), b.tenant, "mine") // the mark of BeginDelete is gone
+	testenv.Check(t, err)
 	testenv.Check(t, b.store.BeginDelete(t.Context(), b.tenant, "mine", false))
 	testenv.Check(t, b.store.KeepChannel(t.Context(), b.tenant, "mine"))
 	own, err := b.store.OwnChannels(t.Context(), b.tenant)

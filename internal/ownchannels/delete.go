@@ -18,7 +18,7 @@ const (
 	endingTime = 5 * time.Second
 )
 
-// Delete deletes a tenant's channel. If pushes are booked for it, it cancels them, or without cancel returns an
+// Delete deletes a tenant's channel, and returns how many pushes were canceled for that, also by earlier requests. If pushes are booked for it, it cancels them, or without cancel returns an
 // [*tenantchannel.InUseError] and deletes nothing. With cancel, that error reports attempts under way: the channel accepts and sends nothing
 // any more, and another call deletes it. If it reports campaigns in progress, the channel stays.
 func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (canceled int, err error) {
@@ -32,12 +32,11 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 	}
 	for until := time.Now().Add(endingTime); ; {
 		if cancel {
-			n, err := s.cancelAll(ctx, tenant, name)
-			if canceled += n; err != nil {
-				return canceled, err
+			if err := s.cancelAll(ctx, tenant, name); err != nil {
+				return 0, err
 			}
 		}
-		err = s.store.DeleteChannel(ctx, tenant, name, canceled)
+		canceled, err = s.store.DeleteChannel(ctx, tenant, name)
 		if err == nil {
 			return canceled, nil
 		}
@@ -45,6 +44,7 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 		if !errors.As(err, &used) || !cancel || used.Campaigns > 0 {
 			return canceled, errors.Join(err, s.keep(ctx, tenant, name, cancel && used == nil))
 		}
+		used.Canceling = true
 		if time.Now().After(until) {
 			return canceled, err
 		}
@@ -63,7 +63,7 @@ func (s *Service) keep(ctx context.Context, tenant uuid.UUID, name string, goesO
 }
 
 // settle waits for the transactions that may have read the channel before it was marked for deletion. It returns
-// [tenantchannel.ErrChanged] if they take too long.
+// [tenantchannel.ErrBusy] if they take too long.
 func (s *Service) settle(ctx context.Context) error {
 	before, err := s.store.Deciders(ctx)
 	for until := time.Now().Add(endingTime); err == nil && len(before) > 0 && time.Now().Before(until); {
@@ -75,23 +75,22 @@ func (s *Service) settle(ctx context.Context) error {
 		before = slices.DeleteFunc(before, func(id string) bool { return !slices.Contains(now, id) })
 	}
 	if err == nil && len(before) > 0 {
-		return tenantchannel.ErrChanged
+		return tenantchannel.ErrBusy
 	}
 	return err
 }
 
 // cancelAll cancels all waiting pushes of a channel.
-func (s *Service) cancelAll(ctx context.Context, tenant uuid.UUID, name string) (canceled int, err error) {
+func (s *Service) cancelAll(ctx context.Context, tenant uuid.UUID, name string) error {
 	for {
 		ended, err := s.store.CancelPushes(ctx, tenant, name, cancelAtOnce)
-		canceled += len(ended)
 		for _, e := range ended {
 			if s.cfg.Released != nil {
 				s.cfg.Released(e)
 			}
 		}
 		if err != nil || len(ended) == 0 {
-			return canceled, err
+			return err
 		}
 	}
 }

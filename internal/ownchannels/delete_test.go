@@ -23,8 +23,9 @@ type deleting struct {
 	steps     []string
 	deciding  bool // a transaction that has read the channel does not end
 	waits     int  // pushes to cancel
-	inFlight  int  // tries of the deletion that find an attempt under way
-	campaigns int  // in progress
+	canceled  int
+	inFlight  int // tries of the deletion that find an attempt under way
+	campaigns int // in progress
 	err       error
 }
 
@@ -47,19 +48,20 @@ func (d *deleting) Deciders(context.Context) ([]string, error) {
 
 func (d *deleting) CancelPushes(context.Context, uuid.UUID, string, int) ([]booking.Ended, error) {
 	ended := make([]booking.Ended, d.waits)
+	d.canceled += d.waits
 	d.waits = 0
 	return ended, nil
 }
 
-func (d *deleting) DeleteChannel(context.Context, uuid.UUID, string, int) error {
+func (d *deleting) DeleteChannel(context.Context, uuid.UUID, string) (int, error) {
 	d.steps = append(d.steps, "delete")
 	if d.inFlight--; d.inFlight >= 0 {
-		return &tenantchannel.InUseError{Pushes: 1}
+		return d.canceled, &tenantchannel.InUseError{Pushes: 1, Canceled: d.canceled}
 	}
 	if d.campaigns > 0 {
-		return &tenantchannel.InUseError{Campaigns: d.campaigns}
+		return d.canceled, &tenantchannel.InUseError{Campaigns: d.campaigns}
 	}
-	return nil
+	return d.canceled, nil
 }
 
 // TestService_Delete: a deletion that may not cancel pushes leaves the channel as it was if it fails. One that may goes on until the attempts
@@ -80,8 +82,8 @@ func TestService_Delete(t *testing.T) {
 		"canceled":                  {deleting{waits: 3, inFlight: 2}, true, []string{"begin", "delete", "delete", "delete"}, 3, nil},
 		"an attempt does not end":   {deleting{waits: 3, inFlight: 1e6}, true, []string{"begin"}, 3, func(err error) bool { return errors.As(err, &inUse) }},
 		"a campaign was started":    {deleting{waits: 3, campaigns: 1}, true, []string{"begin", "delete", "keep"}, 3, func(err error) bool { return errors.As(err, &inUse) }},
-		"a booking does not end":    {deleting{deciding: true}, false, []string{"begin", "keep"}, 0, func(err error) bool { return errors.Is(err, tenantchannel.ErrChanged) }},
-		"a booking, with cancel":    {deleting{deciding: true}, true, []string{"begin"}, 0, func(err error) bool { return errors.Is(err, tenantchannel.ErrChanged) }},
+		"a booking does not end":    {deleting{deciding: true}, false, []string{"begin", "keep"}, 0, func(err error) bool { return errors.Is(err, tenantchannel.ErrBusy) }},
+		"a booking, with cancel":    {deleting{deciding: true}, true, []string{"begin"}, 0, func(err error) bool { return errors.Is(err, tenantchannel.ErrBusy) }},
 		"Postgres does not answer":  {deleting{err: lost}, false, []string{"begin", "keep"}, 0, func(err error) bool { return errors.Is(err, lost) }},
 		"no answer, and may cancel": {deleting{err: lost}, true, []string{"begin"}, 0, func(err error) bool { return errors.Is(err, lost) }},
 	} {

@@ -21,7 +21,7 @@ import (
 // Store stores the channels of tenants.
 type Store interface {
 	OwnChannels(ctx context.Context, tenant uuid.UUID) (tenantchannel.Own, error)
-	PutChannel(ctx context.Context, tenant uuid.UUID, change tenantchannel.Change) (c tenantchannel.Channel, created bool, err error)
+	PutChannel(ctx context.Context, tenant uuid.UUID, name string, change tenantchannel.Changer) (c tenantchannel.Channel, created bool, err error)
 	deletions
 	tests
 }
@@ -31,7 +31,7 @@ type deletions interface {
 	KeepChannel(ctx context.Context, tenant uuid.UUID, name string) error
 	Deciders(ctx context.Context) ([]string, error)
 	CancelPushes(ctx context.Context, tenant uuid.UUID, name string, limit int) ([]booking.Ended, error)
-	DeleteChannel(ctx context.Context, tenant uuid.UUID, name string, canceled int) error
+	DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (canceled int, err error)
 }
 
 type tests interface {
@@ -63,28 +63,20 @@ func NewService(st Store, directory *Directory, cfg ServiceConfig) *Service {
 	return &Service{st, directory, cfg}
 }
 
-// putTries bounds how often a change is read again because another one came first.
-const putTries = 5
-
 // Put creates or replaces a tenant's channel by the members in object. Its errors are [invalid.FieldErrors], relative to the
 // object, or those of the store.
 func (s *Service) Put(ctx context.Context, tenant uuid.UUID, name string, object json.RawMessage) (c tenantchannel.Channel, created bool, err error) {
-	for range putTries {
-		if c, created, err = s.put(ctx, tenant, name, object); !errors.Is(err, tenantchannel.ErrChanged) {
-			break
-		}
-	}
+	c, created, err = s.store.PutChannel(ctx, tenant, name, func(was tenantchannel.Channel) (tenantchannel.Change, error) {
+		return s.change(name, object, was)
+	})
 	s.directory.Refresh(tenant)
 	return c, created, err
 }
 
-func (s *Service) put(ctx context.Context, tenant uuid.UUID, name string, object json.RawMessage) (c tenantchannel.Channel, created bool, err error) {
-	was, err := s.Get(ctx, tenant, name)
-	if err != nil && !errors.Is(err, push.ErrNotFound) {
-		return c, false, err
-	}
+// change reads a channel from the members in object.
+func (s *Service) change(name string, object json.RawMessage, was tenantchannel.Channel) (c tenantchannel.Change, err error) {
 	var before *config.TenantChannel
-	if err == nil {
+	if was.ID != uuid.Nil {
 		is := stored(was)
 		before = &is
 	}
@@ -93,19 +85,19 @@ func (s *Service) put(ctx context.Context, tenant uuid.UUID, name string, object
 		err = append(bad, lostSecrets(was, object)...).Err()
 	}
 	if err != nil {
-		return c, false, err
+		return c, err
 	}
 	if _, err := s.directory.open(settings); err != nil {
-		return c, false, invalid.FieldErrors{{Message: err.Error()}}
+		return c, invalid.FieldErrors{{Message: err.Error()}}
 	}
 	if wrong := tenantchannel.NameFault(name); wrong != "" { // known only now: the caller wants the errors of the object, too
-		return c, false, fmt.Errorf("the name of a channel %s", wrong)
+		return c, fmt.Errorf("the name of a channel %s", wrong)
 	}
-	change := tenantchannel.Change{Name: name, Type: settings.Type, Settings: kept.Settings, Secrets: map[string]string{}, Disabled: settings.Disabled, Before: was.Version, Max: s.cfg.Bounds.Max}
+	c = tenantchannel.Change{Name: name, Type: settings.Type, Settings: kept.Settings, Secrets: map[string]string{}, Disabled: settings.Disabled, Max: s.cfg.Bounds.Max}
 	for member, secret := range kept.Secrets {
-		change.Secrets[member] = string(secret)
+		c.Secrets[member] = string(secret)
 	}
-	return s.store.PutChannel(ctx, tenant, change)
+	return c, nil
 }
 
 // lostSecrets returns an error for each stored secret that no key opens and that the members in object leave out: it cannot be kept.

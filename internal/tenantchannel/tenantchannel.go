@@ -21,6 +21,7 @@ type Channel struct {
 	SecretAt  map[string]time.Time // when each secret was set
 	Disabled  bool
 	Deleting  bool  // its pushes are being canceled; nothing is accepted or sent
+	Canceled  int   // pushes that its deletion has canceled so far
 	Version   int64 // grows with every change of any tenant's channels
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -41,9 +42,11 @@ type Change struct {
 	Settings   json.RawMessage
 	Secrets    map[string]string
 	Disabled   bool
-	Before     int64 // the version of the channel that the change was read against; 0: there was none
-	Max        int   // channels of the tenant
+	Max        int // channels of the tenant
 }
+
+// Changer makes a channel from the stored one, which has no ID if there is none.
+type Changer func(was Channel) (Change, error)
 
 // Test is a test send that has begun.
 type Test struct {
@@ -58,8 +61,8 @@ const TestsPerHour = 10
 var (
 	// ErrTooMany reports that the tenant has the maximum number of channels.
 	ErrTooMany = errors.New("the tenant has the maximum number of channels")
-	// ErrChanged reports that another change came first.
-	ErrChanged = errors.New("the channel was changed meanwhile")
+	// ErrBusy reports that transactions that have read the channel take too long.
+	ErrBusy = errors.New("requests that use the channel take too long")
 	// ErrSealed reports that no key opens the secrets of the channel. The log has the reason, which is the operator's.
 	ErrSealed = errors.New("its secrets cannot be opened; send them again, or ask the operator")
 	// ErrDeleting reports that the channel is being deleted.
@@ -68,9 +71,16 @@ var (
 
 // InUseError reports that pushes are booked for a channel that a tenant wants to delete, or that campaigns in progress go on
 // booking them.
-type InUseError struct{ Pushes, Campaigns int }
+type InUseError struct {
+	Pushes, Campaigns int
+	Canceled          int  // pushes that the deletion has canceled so far, in all requests
+	Canceling         bool // the deletion may cancel pushes: those that are left have an attempt under way
+}
 
 func (e *InUseError) Error() string {
+	if e.Canceling && e.Campaigns == 0 {
+		return fmt.Sprintf("%d pushes are canceled, and %d have an attempt under way; repeat the request when it has ended", e.Canceled, e.Pushes)
+	}
 	if e.Campaigns > 0 {
 		return fmt.Sprintf("%d pushes are booked for the channel, and %d campaigns in progress have more recipients; cancel these campaigns first", e.Pushes, e.Campaigns)
 	}

@@ -162,7 +162,7 @@ var deletionParams = rest.Table[deletion]{Fields: []rest.Field[deletion]{
 }}
 
 type deletedView struct {
-	Canceled int `json:"canceled" doc:"The number of canceled pushes."`
+	Canceled int `json:"canceled" doc:"The number of canceled pushes. If earlier requests were answered with channel-in-use, those that they canceled count, too."`
 }
 
 func (h *channels) delete(c *rest.Call) error {
@@ -181,7 +181,7 @@ func (h *channels) delete(c *rest.Call) error {
 // The problems with channels of tenants. Clients know them by their names.
 var (
 	TooMany = rest.NewKind("too-many-channels", 409, "Too many channels", "The tenant has the maximum number of channels; delete one first.")
-	InUse   = rest.NewKind("channel-in-use", 409, "Channel in use", "Pushes are booked for the channel: cancel them first, or add ?pushes=cancel. Or a campaign in progress has more recipients: cancel it first.")
+	InUse   = rest.NewKind("channel-in-use", 409, "Channel in use", "Pushes are booked for the channel: cancel them first, or add ?pushes=cancel. Or an attempt is under way: repeat the request when it has ended. Or a campaign in progress has more recipients: cancel it first.")
 	Unready = rest.NewKind("channel-unusable", 409, "Channel unusable", "The channel cannot be used or changed now; detail has the reason.")
 )
 
@@ -189,6 +189,7 @@ var (
 type inUseProblem struct {
 	rest.Problem
 	Pushes    int `json:"pushes" doc:"The number of booked pushes."`
+	Canceled  int `json:"canceled" doc:"The number of pushes that this deletion has canceled so far, by this request and earlier ones."`
 	Campaigns int `json:"campaigns" doc:"The number of campaigns in progress that have more recipients. Cancel them before the channel is deleted, whatever pushes says."`
 }
 
@@ -196,10 +197,10 @@ type inUseProblem struct {
 func ProblemOf(err error) rest.Problemer {
 	if used := (*tenantchannel.InUseError)(nil); errors.As(err, &used) {
 		detail := used.Error()
-		if used.Campaigns == 0 {
+		if used.Campaigns == 0 && !used.Canceling {
 			detail += "; cancel them first, or add ?pushes=cancel"
 		}
-		return &inUseProblem{InUse.Because(detail), used.Pushes, used.Campaigns}
+		return &inUseProblem{InUse.Because(detail), used.Pushes, used.Canceled, used.Campaigns}
 	}
 	if many := (*tenantchannel.TooManyTestsError)(nil); errors.As(err, &many) {
 		return rest.LimitedFor(many.Error(), many.In)
@@ -211,7 +212,7 @@ func ProblemOf(err error) rest.Problemer {
 	return rest.PlainProblem(err, []rest.Plain{
 		rest.PlainOf(tenantchannel.ErrTooMany, TooMany, "the tenant has the maximum number of channels; delete one first"),
 		rest.PlainOf(tenantchannel.ErrDeleting, Unready, "the channel is being deleted; repeat the deletion to end it"),
-		rest.PlainOf(tenantchannel.ErrChanged, Unready, "the channel was changed several times meanwhile; try again"),
+		rest.PlainOf(tenantchannel.ErrBusy, Unready, "other requests that use the channel take too long; try again"),
 	})
 }
 
@@ -220,5 +221,5 @@ func ExampleOf(k rest.Kind) rest.Problemer {
 	if k != InUse {
 		return nil
 	}
-	return &inUseProblem{InUse.Because("212 pushes are booked for the channel; cancel them first, or add ?pushes=cancel"), 212, 0}
+	return &inUseProblem{InUse.Because("212 pushes are booked for the channel; cancel them first, or add ?pushes=cancel"), 212, 0, 0}
 }

@@ -52,24 +52,25 @@ func (s *Store) locked(ctx context.Context, tenant uuid.UUID, name string, work 
 	})
 }
 
-// PutChannel stores a tenant's channel, and returns whether it is new. It returns [tenantchannel.ErrChanged] if the stored
-// channel is not the one that the change was read against, [tenantchannel.ErrTooMany], [tenantchannel.ErrDeleting], or
-// [seal.ErrNoKey].
-func (s *Store) PutChannel(ctx context.Context, tenant uuid.UUID, change tenantchannel.Change) (c tenantchannel.Channel, created bool, err error) {
-	if s.db.Cfg.Sealer == nil {
-		return c, false, seal.ErrNoKey
-	}
+// PutChannel stores a tenant's channel, and returns whether it is new. change makes it from the stored one, which has no ID if there is none.
+// It is called under the tenant's lock, so that changes of a channel follow each other. The errors are those of change,
+// [tenantchannel.ErrTooMany], [tenantchannel.ErrDeleting], or [seal.ErrNoKey].
+func (s *Store) PutChannel(ctx context.Context, tenant uuid.UUID, name string, change tenantchannel.Changer) (c tenantchannel.Channel, created bool, err error) {
 	id := uuid.New()
-	err = s.locked(ctx, tenant, change.Name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
+	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
 		created = was.ID == uuid.Nil || was.ID == id // an earlier run may have created it
-		switch {
-		case was.ID == id:
+		if was.ID == id {
 			c = was
 			return nil
+		}
+		change, err := change(was)
+		switch {
+		case err != nil:
+			return err
+		case s.db.Cfg.Sealer == nil:
+			return seal.ErrNoKey
 		case was.Deleting:
 			return tenantchannel.ErrDeleting
-		case was.Version != change.Before:
-			return tenantchannel.ErrChanged
 		}
 		var others int
 		if err := tx.QueryRow(ctx, `SELECT count(*) FROM tenant_channels WHERE tenant_id = $1 AND name <> $2`, tenant, change.Name).Scan(&others); err != nil {

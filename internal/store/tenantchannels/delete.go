@@ -74,7 +74,14 @@ func (s *Store) KeepChannel(ctx context.Context, tenant uuid.UUID, name string) 
 		if !was.Deleting {
 			return nil
 		}
-		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = NULL WHERE id = $1`, was.ID); err != nil {
+		if was.Canceled > 0 { // until a campaign was started: the channel stays, and these pushes are not booked again
+			d := auditlogs.Difference{}
+			d.Show("canceled", nil, was.Canceled)
+			if err := auditlogs.Record(ctx, tx, tenant, auditlog.ChannelChange, name, d); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = NULL, canceled = 0 WHERE id = $1`, was.ID); err != nil {
 			return err
 		}
 		return s.bump(ctx, tx, tenant, was.ID)
@@ -88,7 +95,7 @@ var canceledSQL = pushes.Ending{
 	Shards: `$5`, Status: push.Canceled, Reason: `'` + booking.ChannelDeletedReason + `'`, Columns: pushes.EndedSQL,
 }.SQL()
 
-// CancelPushes cancels up to limit waiting pushes of a channel, and returns them.
+// CancelPushes cancels up to limit waiting pushes of a channel, and returns them. It adds their number to the channel.
 func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string, limit int) (ended []booking.Ended, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, `SELECT recipient_key, send_at, push_id, plan FROM (`+bookedSQL+`) b WHERE waits LIMIT $3`, tenant, name, limit)
@@ -105,8 +112,17 @@ func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string,
 			for _, i := range at {
 				r.Add(found[i])
 			}
-			rows, _ := c.Query(ctx, pg.In(s.db.Joining(canceledSQL), "{pushes}", table), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...))
-			if ended, err = pgx.AppendRows(ended, rows, attempts.CollectEnded); err != nil {
+			err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+				rows, _ := tx.Query(ctx, pg.In(s.db.Joining(canceledSQL), "{pushes}", table), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...))
+				now, err := pgx.CollectRows(rows, attempts.CollectEnded)
+				if err != nil {
+					return err
+				}
+				ended = append(ended, now...)
+				_, err = tx.Exec(ctx, `UPDATE tenant_channels SET canceled = canceled + $3 WHERE tenant_id = $1 AND name = $2 AND deleting_at IS NOT NULL`, tenant, name, len(now))
+				return err
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -115,18 +131,20 @@ func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string,
 	return ended, err
 }
 
-// DeleteChannel deletes a channel that is marked for deletion. It returns a [*tenantchannel.InUseError] if it is in
-// use.
-func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string, canceled int) error {
-	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
+// DeleteChannel deletes a channel that is marked for deletion, and returns how many of its pushes were canceled, by this request or an
+// earlier one. It returns a [*tenantchannel.InUseError] if it is in use.
+func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (canceled int, err error) {
+	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
 		if was.ID == uuid.Nil || !was.Deleting { // an earlier run, or another request, deleted it; it may have been made again
 			return nil
 		}
+		canceled = was.Canceled
 		used, err := usesOf(ctx, tx, tenant, name)
 		switch {
 		case err != nil:
 			return err
 		case used.Campaigns+used.Pushes > 0:
+			used.Canceled = canceled
 			return &used
 		}
 		d := auditlogs.Difference{}
@@ -143,4 +161,5 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string
 		_, err = tx.Exec(ctx, `DELETE FROM tenant_channels WHERE id = $1`, was.ID)
 		return err
 	})
+	return canceled, err
 }
