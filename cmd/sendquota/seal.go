@@ -17,7 +17,8 @@ import (
 
 type rotateSeal struct {
 	jsonFlag
-	Forget int `placeholder:"N" help:"Give up the secrets that neither key opens, if there are exactly N: their webhooks and channels are disabled until they get new secrets. This cannot be undone."`
+	Stopped bool `help:"All programs are stopped. Without it, nothing is changed before a program has started with the new key: those with only the old key could not open the secrets."`
+	Forget  int  `placeholder:"N" help:"Give up the secrets that neither key opens, if there are exactly N: their webhooks and channels are disabled until they get new secrets. This cannot be undone."`
 }
 
 // Validate is called by kong.
@@ -37,6 +38,12 @@ A new key: openssl rand -base64 32. See docs/operations.md.`
 
 func (c rotateSeal) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		if err := st.CheckRotation(ctx); err != nil && (!errors.Is(err, pg.ErrOldSealKey) || !c.Stopped) {
+			if errors.Is(err, pg.ErrOldSealKey) {
+				return fmt.Errorf("%w: start every api and worker with both keys first, or stop them all and add --stopped", err)
+			}
+			return err
+		}
 		began, resealed, told := time.Now(), 0, time.Now()
 		lost, err := st.Reseal(ctx, func(n int) {
 			resealed += n

@@ -125,3 +125,25 @@ func TestSealRotate_ForgottenChannel(t *testing.T) {
 		t.Errorf("the channel is %+v", c)
 	}
 }
+
+// TestSealRotate_TooEarly: while the programs run with the old key alone, nothing is sealed with the new one, unless they are stopped.
+func TestSealRotate_TooEarly(t *testing.T) {
+	t.Parallel()
+	s := &sealing{T: t, url: testenv.Postgres(t)}
+	was, is := seal.NewKey(), seal.NewKey()
+	var err error
+	s.tenant, _, err = s.store().CreateTenant(t.Context(), "acme")
+	testenv.Check(t, err)
+	s.hooks(2, was)
+	testenv.Check(t, s.store(was).NoteSealKey(t.Context(), false)) // as a program does when it starts
+	if out, said, status := s.rotate(is, was); status != 1 || out != "" || !strings.Contains(said, "start every api and worker with both keys first, or stop them all and add --stopped") {
+		t.Errorf("%d %s%s", status, out, said)
+	}
+	testenv.Check(t, s.store(was).CheckSeals(t.Context()))
+	if out, said, status := s.rotate(is, was, "--stopped"); status != 0 || out != "resealed 2 secrets\n" {
+		t.Errorf("with all programs stopped: %d %s%s", status, out, said)
+	}
+	if out, said, status := s.rotate(is, was); status != 0 || out != "resealed 0 secrets\n" {
+		t.Errorf("again: %d %s%s", status, out, said)
+	}
+}

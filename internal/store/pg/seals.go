@@ -185,6 +185,19 @@ func (s *DB) ForgetSecrets(ctx context.Context, lost []LostSecret) error {
 var ErrOtherSealKey = errors.New("another program of this database has another " + seal.KeyVariable + ": set the same key everywhere, with the other one as " + seal.PreviousVariable +
 	" while keys change; if it is lost, run: sendquota seal rotate")
 
+// ErrOldSealKey reports that programs of this database may run without the key to reseal with.
+var ErrOldSealKey = errors.New("no program has started with this " + seal.KeyVariable + " yet, and programs that have only the old key could not open what is sealed with the new one")
+
+// CheckRotation returns [ErrOldSealKey] if the recorded key is the program's previous one: then no program seals with the first one.
+func (s *DB) CheckRotation(ctx context.Context) error {
+	var known []byte
+	err := s.Pool.QueryRow(ctx, `SELECT seal_key FROM installation`).Scan(&known)
+	if err == nil && known != nil && s.Cfg.Sealer != nil && s.Cfg.Sealer.Has(known) && !bytes.Equal(known, s.Cfg.Sealer.Prefix()) {
+		return ErrOldSealKey
+	}
+	return Classify(err)
+}
+
 // NoteSealKey records the program's key, so that a program with another key is noticed even before anything is sealed. It
 // returns [ErrOtherSealKey] if the recorded key is none of the program's, unless force replaces it.
 func (s *DB) NoteSealKey(ctx context.Context, force bool) error {
