@@ -141,7 +141,7 @@ func (s *Throughput) check(p strictyaml.Node) {
 
 // segmented rejects the unit of the throughput for channels that send no text messages.
 func (c *Channel) segmented(p strictyaml.Node) {
-	if unit := p.Find("throughput.unit"); unit.Given() && c.Type != SMS {
+	if unit := p.Find("throughput.unit"); unit.Given() && c.Type != SMS && c.Throughput.Unit == Segments {
 		unit.BadKey("is not for type %s", c.Type)
 	}
 }
@@ -164,4 +164,9 @@ func (b *Backoff) check(p strictyaml.Node) {
 		return
 	}
 	p.Child("max").BadValue("must be at least backoff.first, which is %s", duration.Words(b.First))
+}
+
+// Offered reports whether the operator offers the channel to a tenant.
+func (c *Channel) Offered(tenant string) bool {
+	return c.OfferedTo == nil || slices.Contains(c.OfferedTo, tenant)
 }

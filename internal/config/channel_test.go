@@ -106,9 +106,11 @@ func TestChannel_Errors(t *testing.T) {
 			`throughput.unit: "segment": must be one of messages, segments (did you mean segments?)`,
 		}},
 		{`{type: log, throughput: {rate: 10, unit: segments}}`, []string{"throughput.unit: is not for type log"}},
+		{`{type: log, throughput: {rate: 10, unit: segment}}`, []string{
+			`throughput.unit: "segment": must be one of messages, segments (did you mean segments?)`,
+		}},
 		{`{type: log, throughput: {rate: 0, unit: messages}}`, []string{
 			"throughput.rate: 0: must be a whole number from 1 to 1000000000",
-			"throughput.unit: is not for type log",
 		}},
 		{`{type: sms, account_sid: a, auth_token: x, from: "Shop 24"}`, nil},
 		{`{type: email}`, []string{

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -46,6 +47,11 @@ func (t TenantChannels) ReadTenantChannel(name string, object []byte, before *Te
 	var kept map[string]Secret
 	if before != nil {
 		kept = t.keptBy(object, *before)
+		defer func() {
+			if err == nil {
+				bad = explained(bad, object, *before, kept)
+			}
+		}()
 	}
 	bad, err = strictyaml.ReadObject(object, kept, func(table *strictyaml.Table) {
 		c.ownSettings(table)
@@ -184,6 +190,57 @@ func (t TenantChannels) keptBy(object []byte, before TenantChannel) map[string]S
 		}
 	}
 	return kept
+}
+
+// explained returns the errors of an object with a reason for each secret that it leaves out, and that is not kept because its host has
+// changed, or because no key opens it.
+func explained(bad invalid.FieldErrors, object []byte, before TenantChannel, kept map[string]Secret) invalid.FieldErrors {
+	var is, was map[string]any
+	if json.Unmarshal(object, &is) != nil || json.Unmarshal(before.Settings, &was) != nil || is["type"] != was["type"] {
+		return bad
+	}
+	all := slices.Clone(bad)
+	for _, name := range slices.Sorted(maps.Keys(before.Secrets)) {
+		if _, given := is[name]; given || kept[name] != "" {
+			continue
+		}
+		at := slices.IndexFunc(all, func(e invalid.FieldError) bool { return e.Field == name })
+		message := "the stored secret is not sent to another host: send it again"
+		if before.Secrets[name] == "" {
+			message = "must be sent again, or be null to remove it: the stored secret cannot be opened"
+		}
+		switch {
+		case at >= 0:
+			all[at].Message = message
+		case before.Secrets[name] == "" || is["type"] != SMS: // which needs one of several
+			all.Add(name, nil, "%s", message)
+		}
+	}
+	return all
+}
+
+// ShownTenantChannel reads a stored channel for an answer, also if the operator does not allow it any more, or if no key opens its
+// secrets: those are empty.
+func (t TenantChannels) ShownTenantChannel(name string, stored TenantChannel) (Channel, invalid.FieldErrors, error) {
+	t.Types, t.AllowPrivateAddresses, t.Checks = []string{Webhook, SMS, Email, FCM, APNs, Log}, true, ChannelChecks{}
+	readable := TenantChannel{stored.Settings, map[string]Secret{}}
+	for name, secret := range stored.Secrets {
+		if readable.Secrets[name] = secret; secret == "" {
+			readable.Secrets[name] = sealed[strings.HasSuffix(name, "url") || strings.HasSuffix(name, "callback")]
+		}
+	}
+	return t.OpenTenantChannel(name, readable, time.Hour)
+}
+
+// sealed has texts in place of secrets that no key opens: of URLs, and of others.
+var sealed = map[bool]Secret{true: "https://sealed.invalid/", false: "sealed-sealed-sealed"}
+
+// HostOf returns the host of a URL in a secret member, for answers; "": it is no URL, or is not known.
+func HostOf(member string, s Secret) string {
+	if u, err := url.Parse(string(s)); err == nil && s != sealed[true] && slices.Contains([]string{"url", "status_callback"}, member) {
+		return u.Host
+	}
+	return ""
 }
 
 // hostIn returns the host of a URL or a host.

@@ -96,7 +96,7 @@ func TestTenantChannel_Secrets(t *testing.T) {
 		{`{"type": "sms", "from": "Shop", "auth_token": "new"}`, "new"},
 		{`{"type": "sms", "from": "Shop", "api_key_sid": "SK1", "api_key_secret": "x"}`, ""},
 		{`{"type": "sms", "from": "Shop", "auth_token": null}`, "auth_token: is required, or api_key_sid"},
-		{`{"type": "sms", "from": "Shop", "base_url": "https://evil.example"}`, "account_sid: is required (the account at Twilio)\nauth_token: is required, or api_key_sid"},
+		{`{"type": "sms", "from": "Shop", "base_url": "https://evil.example"}`, "account_sid: the stored secret is not sent to another host: send it again\nauth_token: the stored secret is not sent to another host: send it again"},
 		{`{"type": "webhook", "url": "https://a.example"}`, ""},
 	} {
 		_, stored, lines := readTenant(t, b, tt.object, &was)

@@ -58,6 +58,7 @@ func (t *Table) keep(object *ast.MappingNode, kept map[string]Secret) {
 	given, left := map[string]bool{}, map[string]bool{}
 	object.Values = slices.DeleteFunc(object.Values, func(v *ast.MappingValueNode) bool {
 		_, null := v.Value.(*ast.NullNode)
+		dropNulls(v.Value)
 		given[v.Key.GetToken().Value] = !null
 		left[v.Key.GetToken().Value] = true
 		return null
@@ -86,6 +87,16 @@ func (t *Table) keep(object *ast.MappingNode, kept map[string]Secret) {
 		if keeps {
 			object.Values = append(object.Values, ast.MappingValue(tokenOf(":"), keyOf(name), textNode(string(kept[name]))))
 		}
+	}
+}
+
+// dropNulls removes the members of an object that are null.
+func dropNulls(node ast.Node) {
+	if object, is := node.(*ast.MappingNode); is {
+		object.Values = slices.DeleteFunc(object.Values, func(v *ast.MappingValueNode) bool {
+			_, null := v.Value.(*ast.NullNode)
+			return null
+		})
 	}
 }
 
