@@ -151,6 +151,12 @@ func checkChannel(ctx context.Context, cfg config.Config, st *store.Store, p pau
 		if err != nil {
 			return err
 		}
+		names = nil
+		for _, one := range cfg.Channels {
+			if one.Offered(own.Name) {
+				names = append(names, one.Name)
+			}
+		}
 		for _, one := range own.Channels {
 			if !slices.Contains(names, one.Name) {
 				names = append(names, one.Name)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channelhealth"
+	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/stats"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/webhook"
@@ -70,9 +73,19 @@ const (
 )
 
 func (c showChannels) Run() error {
-	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
+	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) (err error) {
+		var tenant uuid.UUID
+		if c.Tenant != nil {
+			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
+				return err
+			}
+		}
+		sameKey, err := st.KnowsSealKey(ctx)
+		if err != nil {
+			return err
+		}
 		found := map[string]channelView{}
-		err := st.EachTenant(ctx, tenant, func(t accounts.TenantInfo) error {
+		err = st.EachTenant(ctx, tenant, func(t accounts.TenantInfo) error {
 			report, err := st.ChannelHealth(ctx, t.ID)
 			if err != nil {
 				return err
@@ -89,12 +102,15 @@ func (c showChannels) Run() error {
 				}
 				found[name] = found[name].and(name, ofTenant, &seen[i])
 				if c.Tenant != nil {
-					found[name] = found[name].stopped(o)
+					found[name] = found[name].stopped(o, sameKey)
 				}
 				delete(report.Channels, o.Name)
-				delete(report.Channels, channelhealth.OwnChannel(o.Name))
 			}
-			delete(report.Channels, channelhealth.OwnChannel(""))
+			maps.DeleteFunc(report.Channels, func(name string, _ *channelhealth.Health) bool {
+				i := slices.IndexFunc(cfg.Channels, func(one config.Channel) bool { return one.Name == name })
+				own := strings.HasPrefix(name, channelhealth.OwnChannel(""))
+				return own || i >= 0 && c.Tenant != nil && !cfg.Channels[i].Offered(t.Name)
+			})
 			for name, h := range report.Channels {
 				found[name] = found[name].and(name, ofOperator, h)
 			}
@@ -132,13 +148,17 @@ func (v channelView) and(name, owner string, h *channelhealth.Health) channelVie
 	return v
 }
 
-// stopped returns the view with the reason why a tenant's own channel sends nothing, if there is one.
-func (v channelView) stopped(c tenantchannel.Channel) channelView {
+// stopped returns the view with the reason why a tenant's own channel sends nothing, if there is one. sameKey reports whether this
+// program has the key that the others have.
+func (v channelView) stopped(c tenantchannel.Channel, sameKey bool) channelView {
 	switch {
 	case c.Deleting:
 		v.Problem = "deleting"
 	case c.Disabled:
 		v.Problem = "disabled"
+	case c.Fault != nil && !sameKey:
+		fmt.Fprintf(os.Stderr, "channel %s: this shell has no %s, or another one than the programs, so that it does not know whether the channel can be opened\n", c.Name, seal.KeyVariable)
+		v.Problem = "unknown"
 	case c.Fault != nil:
 		v.Problem = "sealed by another key"
 	}

@@ -219,3 +219,14 @@ func (s *DB) NoteSealKey(ctx context.Context, force bool) error {
 		return err
 	})
 }
+
+// KnowsSealKey reports whether the program has the recorded key, or none is recorded. It records nothing.
+func (s *DB) KnowsSealKey(ctx context.Context) (knows bool, err error) {
+	err = s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var known []byte
+		err := c.QueryRow(ctx, `SELECT seal_key FROM installation`).Scan(&known)
+		knows = known == nil || s.Cfg.Sealer != nil && s.Cfg.Sealer.Has(known)
+		return err
+	})
+	return knows, err
+}
