@@ -18,8 +18,9 @@ const (
 
 // Defines values for ApnsChannelOnUnknown.
 const (
-	ApnsChannelOnUnknownFail  ApnsChannelOnUnknown = "fail"
-	ApnsChannelOnUnknownRetry ApnsChannelOnUnknown = "retry"
+	ApnsChannelOnUnknownFail        ApnsChannelOnUnknown = "fail"
+	ApnsChannelOnUnknownLessThanNil ApnsChannelOnUnknown = "<nil>"
+	ApnsChannelOnUnknownRetry       ApnsChannelOnUnknown = "retry"
 )
 
 // Defines values for ApnsChannelOwner.
@@ -29,8 +30,9 @@ const (
 
 // Defines values for ApnsChannelThroughputUnit.
 const (
-	ApnsChannelThroughputUnitMessages ApnsChannelThroughputUnit = "messages"
-	ApnsChannelThroughputUnitSegments ApnsChannelThroughputUnit = "segments"
+	ApnsChannelThroughputUnitLessThanNil ApnsChannelThroughputUnit = "<nil>"
+	ApnsChannelThroughputUnitMessages    ApnsChannelThroughputUnit = "messages"
+	ApnsChannelThroughputUnitSegments    ApnsChannelThroughputUnit = "segments"
 )
 
 // Defines values for ApnsChannelType.
@@ -40,14 +42,16 @@ const (
 
 // Defines values for ApnsChannelFormOnUnknown.
 const (
-	ApnsChannelFormOnUnknownFail  ApnsChannelFormOnUnknown = "fail"
-	ApnsChannelFormOnUnknownRetry ApnsChannelFormOnUnknown = "retry"
+	ApnsChannelFormOnUnknownFail        ApnsChannelFormOnUnknown = "fail"
+	ApnsChannelFormOnUnknownLessThanNil ApnsChannelFormOnUnknown = "<nil>"
+	ApnsChannelFormOnUnknownRetry       ApnsChannelFormOnUnknown = "retry"
 )
 
 // Defines values for ApnsChannelFormThroughputUnit.
 const (
-	ApnsChannelFormThroughputUnitMessages ApnsChannelFormThroughputUnit = "messages"
-	ApnsChannelFormThroughputUnitSegments ApnsChannelFormThroughputUnit = "segments"
+	ApnsChannelFormThroughputUnitLessThanNil ApnsChannelFormThroughputUnit = "<nil>"
+	ApnsChannelFormThroughputUnitMessages    ApnsChannelFormThroughputUnit = "messages"
+	ApnsChannelFormThroughputUnitSegments    ApnsChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for ApnsChannelFormType.
@@ -158,8 +162,9 @@ const (
 
 // Defines values for EmailChannelOnUnknown.
 const (
-	EmailChannelOnUnknownFail  EmailChannelOnUnknown = "fail"
-	EmailChannelOnUnknownRetry EmailChannelOnUnknown = "retry"
+	EmailChannelOnUnknownFail        EmailChannelOnUnknown = "fail"
+	EmailChannelOnUnknownLessThanNil EmailChannelOnUnknown = "<nil>"
+	EmailChannelOnUnknownRetry       EmailChannelOnUnknown = "retry"
 )
 
 // Defines values for EmailChannelOwner.
@@ -169,15 +174,17 @@ const (
 
 // Defines values for EmailChannelThroughputUnit.
 const (
-	EmailChannelThroughputUnitMessages EmailChannelThroughputUnit = "messages"
-	EmailChannelThroughputUnitSegments EmailChannelThroughputUnit = "segments"
+	EmailChannelThroughputUnitLessThanNil EmailChannelThroughputUnit = "<nil>"
+	EmailChannelThroughputUnitMessages    EmailChannelThroughputUnit = "messages"
+	EmailChannelThroughputUnitSegments    EmailChannelThroughputUnit = "segments"
 )
 
 // Defines values for EmailChannelTLS.
 const (
-	EmailChannelTLSNone     EmailChannelTLS = "none"
-	EmailChannelTLSStarttls EmailChannelTLS = "starttls"
-	EmailChannelTLSTLS      EmailChannelTLS = "tls"
+	EmailChannelTLSLessThanNil EmailChannelTLS = "<nil>"
+	EmailChannelTLSNone        EmailChannelTLS = "none"
+	EmailChannelTLSStarttls    EmailChannelTLS = "starttls"
+	EmailChannelTLSTLS         EmailChannelTLS = "tls"
 )
 
 // Defines values for EmailChannelType.
@@ -187,21 +194,24 @@ const (
 
 // Defines values for EmailChannelFormOnUnknown.
 const (
-	EmailChannelFormOnUnknownFail  EmailChannelFormOnUnknown = "fail"
-	EmailChannelFormOnUnknownRetry EmailChannelFormOnUnknown = "retry"
+	EmailChannelFormOnUnknownFail        EmailChannelFormOnUnknown = "fail"
+	EmailChannelFormOnUnknownLessThanNil EmailChannelFormOnUnknown = "<nil>"
+	EmailChannelFormOnUnknownRetry       EmailChannelFormOnUnknown = "retry"
 )
 
 // Defines values for EmailChannelFormThroughputUnit.
 const (
-	EmailChannelFormThroughputUnitMessages EmailChannelFormThroughputUnit = "messages"
-	EmailChannelFormThroughputUnitSegments EmailChannelFormThroughputUnit = "segments"
+	EmailChannelFormThroughputUnitLessThanNil EmailChannelFormThroughputUnit = "<nil>"
+	EmailChannelFormThroughputUnitMessages    EmailChannelFormThroughputUnit = "messages"
+	EmailChannelFormThroughputUnitSegments    EmailChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for EmailChannelFormTLS.
 const (
-	EmailChannelFormTLSNone     EmailChannelFormTLS = "none"
-	EmailChannelFormTLSStarttls EmailChannelFormTLS = "starttls"
-	EmailChannelFormTLSTLS      EmailChannelFormTLS = "tls"
+	EmailChannelFormTLSLessThanNil EmailChannelFormTLS = "<nil>"
+	EmailChannelFormTLSNone        EmailChannelFormTLS = "none"
+	EmailChannelFormTLSStarttls    EmailChannelFormTLS = "starttls"
+	EmailChannelFormTLSTLS         EmailChannelFormTLS = "tls"
 )
 
 // Defines values for EmailChannelFormType.
@@ -229,8 +239,9 @@ const (
 
 // Defines values for FcmChannelOnUnknown.
 const (
-	FcmChannelOnUnknownFail  FcmChannelOnUnknown = "fail"
-	FcmChannelOnUnknownRetry FcmChannelOnUnknown = "retry"
+	FcmChannelOnUnknownFail        FcmChannelOnUnknown = "fail"
+	FcmChannelOnUnknownLessThanNil FcmChannelOnUnknown = "<nil>"
+	FcmChannelOnUnknownRetry       FcmChannelOnUnknown = "retry"
 )
 
 // Defines values for FcmChannelOwner.
@@ -240,8 +251,9 @@ const (
 
 // Defines values for FcmChannelThroughputUnit.
 const (
-	FcmChannelThroughputUnitMessages FcmChannelThroughputUnit = "messages"
-	FcmChannelThroughputUnitSegments FcmChannelThroughputUnit = "segments"
+	FcmChannelThroughputUnitLessThanNil FcmChannelThroughputUnit = "<nil>"
+	FcmChannelThroughputUnitMessages    FcmChannelThroughputUnit = "messages"
+	FcmChannelThroughputUnitSegments    FcmChannelThroughputUnit = "segments"
 )
 
 // Defines values for FcmChannelType.
@@ -251,14 +263,16 @@ const (
 
 // Defines values for FcmChannelFormOnUnknown.
 const (
-	FcmChannelFormOnUnknownFail  FcmChannelFormOnUnknown = "fail"
-	FcmChannelFormOnUnknownRetry FcmChannelFormOnUnknown = "retry"
+	FcmChannelFormOnUnknownFail        FcmChannelFormOnUnknown = "fail"
+	FcmChannelFormOnUnknownLessThanNil FcmChannelFormOnUnknown = "<nil>"
+	FcmChannelFormOnUnknownRetry       FcmChannelFormOnUnknown = "retry"
 )
 
 // Defines values for FcmChannelFormThroughputUnit.
 const (
-	FcmChannelFormThroughputUnitMessages FcmChannelFormThroughputUnit = "messages"
-	FcmChannelFormThroughputUnitSegments FcmChannelFormThroughputUnit = "segments"
+	FcmChannelFormThroughputUnitLessThanNil FcmChannelFormThroughputUnit = "<nil>"
+	FcmChannelFormThroughputUnitMessages    FcmChannelFormThroughputUnit = "messages"
+	FcmChannelFormThroughputUnitSegments    FcmChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for FcmChannelFormType.
@@ -307,8 +321,9 @@ const (
 
 // Defines values for LogChannelOnUnknown.
 const (
-	LogChannelOnUnknownFail  LogChannelOnUnknown = "fail"
-	LogChannelOnUnknownRetry LogChannelOnUnknown = "retry"
+	LogChannelOnUnknownFail        LogChannelOnUnknown = "fail"
+	LogChannelOnUnknownLessThanNil LogChannelOnUnknown = "<nil>"
+	LogChannelOnUnknownRetry       LogChannelOnUnknown = "retry"
 )
 
 // Defines values for LogChannelOwner.
@@ -318,8 +333,9 @@ const (
 
 // Defines values for LogChannelThroughputUnit.
 const (
-	LogChannelThroughputUnitMessages LogChannelThroughputUnit = "messages"
-	LogChannelThroughputUnitSegments LogChannelThroughputUnit = "segments"
+	LogChannelThroughputUnitLessThanNil LogChannelThroughputUnit = "<nil>"
+	LogChannelThroughputUnitMessages    LogChannelThroughputUnit = "messages"
+	LogChannelThroughputUnitSegments    LogChannelThroughputUnit = "segments"
 )
 
 // Defines values for LogChannelType.
@@ -329,14 +345,16 @@ const (
 
 // Defines values for LogChannelFormOnUnknown.
 const (
-	LogChannelFormOnUnknownFail  LogChannelFormOnUnknown = "fail"
-	LogChannelFormOnUnknownRetry LogChannelFormOnUnknown = "retry"
+	LogChannelFormOnUnknownFail        LogChannelFormOnUnknown = "fail"
+	LogChannelFormOnUnknownLessThanNil LogChannelFormOnUnknown = "<nil>"
+	LogChannelFormOnUnknownRetry       LogChannelFormOnUnknown = "retry"
 )
 
 // Defines values for LogChannelFormThroughputUnit.
 const (
-	LogChannelFormThroughputUnitMessages LogChannelFormThroughputUnit = "messages"
-	LogChannelFormThroughputUnitSegments LogChannelFormThroughputUnit = "segments"
+	LogChannelFormThroughputUnitLessThanNil LogChannelFormThroughputUnit = "<nil>"
+	LogChannelFormThroughputUnitMessages    LogChannelFormThroughputUnit = "messages"
+	LogChannelFormThroughputUnitSegments    LogChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for LogChannelFormType.
@@ -624,8 +642,9 @@ const (
 
 // Defines values for SmsChannelOnUnknown.
 const (
-	SmsChannelOnUnknownFail  SmsChannelOnUnknown = "fail"
-	SmsChannelOnUnknownRetry SmsChannelOnUnknown = "retry"
+	SmsChannelOnUnknownFail        SmsChannelOnUnknown = "fail"
+	SmsChannelOnUnknownLessThanNil SmsChannelOnUnknown = "<nil>"
+	SmsChannelOnUnknownRetry       SmsChannelOnUnknown = "retry"
 )
 
 // Defines values for SmsChannelOwner.
@@ -635,8 +654,9 @@ const (
 
 // Defines values for SmsChannelThroughputUnit.
 const (
-	SmsChannelThroughputUnitMessages SmsChannelThroughputUnit = "messages"
-	SmsChannelThroughputUnitSegments SmsChannelThroughputUnit = "segments"
+	SmsChannelThroughputUnitLessThanNil SmsChannelThroughputUnit = "<nil>"
+	SmsChannelThroughputUnitMessages    SmsChannelThroughputUnit = "messages"
+	SmsChannelThroughputUnitSegments    SmsChannelThroughputUnit = "segments"
 )
 
 // Defines values for SmsChannelType.
@@ -646,14 +666,16 @@ const (
 
 // Defines values for SmsChannelFormOnUnknown.
 const (
-	SmsChannelFormOnUnknownFail  SmsChannelFormOnUnknown = "fail"
-	SmsChannelFormOnUnknownRetry SmsChannelFormOnUnknown = "retry"
+	SmsChannelFormOnUnknownFail        SmsChannelFormOnUnknown = "fail"
+	SmsChannelFormOnUnknownLessThanNil SmsChannelFormOnUnknown = "<nil>"
+	SmsChannelFormOnUnknownRetry       SmsChannelFormOnUnknown = "retry"
 )
 
 // Defines values for SmsChannelFormThroughputUnit.
 const (
-	SmsChannelFormThroughputUnitMessages SmsChannelFormThroughputUnit = "messages"
-	SmsChannelFormThroughputUnitSegments SmsChannelFormThroughputUnit = "segments"
+	SmsChannelFormThroughputUnitLessThanNil SmsChannelFormThroughputUnit = "<nil>"
+	SmsChannelFormThroughputUnitMessages    SmsChannelFormThroughputUnit = "messages"
+	SmsChannelFormThroughputUnitSegments    SmsChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for SmsChannelFormType.
@@ -744,8 +766,9 @@ const (
 
 // Defines values for WebhookChannelOnUnknown.
 const (
-	WebhookChannelOnUnknownFail  WebhookChannelOnUnknown = "fail"
-	WebhookChannelOnUnknownRetry WebhookChannelOnUnknown = "retry"
+	WebhookChannelOnUnknownFail        WebhookChannelOnUnknown = "fail"
+	WebhookChannelOnUnknownLessThanNil WebhookChannelOnUnknown = "<nil>"
+	WebhookChannelOnUnknownRetry       WebhookChannelOnUnknown = "retry"
 )
 
 // Defines values for WebhookChannelOwner.
@@ -755,8 +778,9 @@ const (
 
 // Defines values for WebhookChannelThroughputUnit.
 const (
-	WebhookChannelThroughputUnitMessages WebhookChannelThroughputUnit = "messages"
-	WebhookChannelThroughputUnitSegments WebhookChannelThroughputUnit = "segments"
+	WebhookChannelThroughputUnitLessThanNil WebhookChannelThroughputUnit = "<nil>"
+	WebhookChannelThroughputUnitMessages    WebhookChannelThroughputUnit = "messages"
+	WebhookChannelThroughputUnitSegments    WebhookChannelThroughputUnit = "segments"
 )
 
 // Defines values for WebhookChannelType.
@@ -766,14 +790,16 @@ const (
 
 // Defines values for WebhookChannelFormOnUnknown.
 const (
-	WebhookChannelFormOnUnknownFail  WebhookChannelFormOnUnknown = "fail"
-	WebhookChannelFormOnUnknownRetry WebhookChannelFormOnUnknown = "retry"
+	WebhookChannelFormOnUnknownFail        WebhookChannelFormOnUnknown = "fail"
+	WebhookChannelFormOnUnknownLessThanNil WebhookChannelFormOnUnknown = "<nil>"
+	WebhookChannelFormOnUnknownRetry       WebhookChannelFormOnUnknown = "retry"
 )
 
 // Defines values for WebhookChannelFormThroughputUnit.
 const (
-	WebhookChannelFormThroughputUnitMessages WebhookChannelFormThroughputUnit = "messages"
-	WebhookChannelFormThroughputUnitSegments WebhookChannelFormThroughputUnit = "segments"
+	WebhookChannelFormThroughputUnitLessThanNil WebhookChannelFormThroughputUnit = "<nil>"
+	WebhookChannelFormThroughputUnitMessages    WebhookChannelFormThroughputUnit = "messages"
+	WebhookChannelFormThroughputUnitSegments    WebhookChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for WebhookChannelFormType.
@@ -1542,6 +1568,9 @@ type ChannelBriefState string
 
 // ChannelSecret defines model for ChannelSecret.
 type ChannelSecret struct {
+	// Host Of a URL: its host, and its port if it has one. Absent for other secrets, and if no key opens the secret.
+	Host string `json:"host,omitempty,omitzero"`
+
 	// Set true: the secret is set.
 	Set bool `json:"set"`
 
@@ -1614,6 +1643,12 @@ type Delay struct {
 type ChannelDeleted struct {
 	// Canceled The number of canceled pushes. If earlier requests were answered with channel-in-use, those that they canceled count, too.
 	Canceled int64 `json:"canceled"`
+
+	// Drafts The number of drafts of campaigns that name the channel. They use the operator's channel of that name from now on, or fail if there is none.
+	Drafts int64 `json:"drafts"`
+
+	// Schedules The number of schedules that name it, for which the same holds.
+	Schedules int64 `json:"schedules"`
 }
 
 // Deliveries defines model for Deliveries.

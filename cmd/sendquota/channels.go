@@ -132,13 +132,18 @@ type deleteChannel struct {
 
 func (c deleteChannel) Run() error {
 	return c.withChannels(func(ctx context.Context, svc *ownchannels.Service, tenant uuid.UUID) error {
-		canceled, err := svc.Delete(ctx, tenant, c.Name, c.CancelPushes)
+		deleted, err := svc.Delete(ctx, tenant, c.Name, c.CancelPushes)
 		if used := (*tenantchannel.InUseError)(nil); errors.As(err, &used) && used.Campaigns == 0 && !c.CancelPushes {
 			return fmt.Errorf("%w; to cancel them: --cancel-pushes", err)
 		}
 		if err != nil {
 			return err
 		}
-		return c.print(map[string]any{"name": c.Name, "canceled": canceled}, "channel %s of %s is deleted, and %d pushes are canceled\n", c.Name, c.Tenant, canceled)
+		left := ""
+		if deleted.Drafts+deleted.Schedules > 0 {
+			left = fmt.Sprintf("%d drafts of campaigns and %d schedules name it: from now on they use the operator's channel of that name, or fail if there is none\n", deleted.Drafts, deleted.Schedules)
+		}
+		shown := map[string]any{"name": c.Name, "canceled": deleted.Canceled, "drafts": deleted.Drafts, "schedules": deleted.Schedules}
+		return c.print(shown, "channel %s of %s is deleted, and %d pushes are canceled\n%s", c.Name, c.Tenant, deleted.Canceled, left)
 	})
 }

@@ -18,38 +18,38 @@ const (
 	endingTime = 5 * time.Second
 )
 
-// Delete deletes a tenant's channel, and returns how many pushes were canceled for that, also by earlier requests. If pushes are booked for it, it cancels them, or without cancel returns an
+// Delete deletes a tenant's channel. If pushes are booked for it, it cancels them, or without cancel returns an
 // [*tenantchannel.InUseError] and deletes nothing. With cancel, that error reports attempts under way: the channel accepts and sends nothing
 // any more, and another call deletes it. If it reports campaigns in progress, the channel stays.
-func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (canceled int, err error) {
+func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (deleted tenantchannel.Deleted, err error) {
 	defer s.directory.Refresh(tenant)
 	if err := s.store.BeginDelete(ctx, tenant, name, cancel); err != nil {
-		return 0, err
+		return deleted, err
 	}
 	s.directory.Refresh(tenant)
 	if err := s.settle(ctx); err != nil {
-		return 0, errors.Join(err, s.keep(ctx, tenant, name, cancel))
+		return deleted, errors.Join(err, s.keep(ctx, tenant, name, cancel))
 	}
 	for until := time.Now().Add(endingTime); ; {
 		if cancel {
 			if err := s.cancelAll(ctx, tenant, name); err != nil {
-				return 0, err
+				return deleted, err
 			}
 		}
-		canceled, err = s.store.DeleteChannel(ctx, tenant, name)
+		deleted, err = s.store.DeleteChannel(ctx, tenant, name)
 		if err == nil {
-			return canceled, nil
+			return deleted, nil
 		}
 		used := (*tenantchannel.InUseError)(nil)
 		if !errors.As(err, &used) || !cancel || used.Campaigns > 0 {
-			return canceled, errors.Join(err, s.keep(ctx, tenant, name, cancel && used == nil))
+			return deleted, errors.Join(err, s.keep(ctx, tenant, name, cancel && used == nil))
 		}
 		used.Canceling = true
 		if time.Now().After(until) {
-			return canceled, err
+			return deleted, err
 		}
 		if err := sleep(ctx, deletePause); err != nil {
-			return canceled, err
+			return deleted, err
 		}
 	}
 }

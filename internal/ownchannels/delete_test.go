@@ -53,15 +53,16 @@ func (d *deleting) CancelPushes(context.Context, uuid.UUID, string, int) ([]book
 	return ended, nil
 }
 
-func (d *deleting) DeleteChannel(context.Context, uuid.UUID, string) (int, error) {
+func (d *deleting) DeleteChannel(context.Context, uuid.UUID, string) (tenantchannel.Deleted, error) {
+	so := tenantchannel.Deleted{Canceled: d.canceled}
 	d.steps = append(d.steps, "delete")
 	if d.inFlight--; d.inFlight >= 0 {
-		return d.canceled, &tenantchannel.InUseError{Pushes: 1, Canceled: d.canceled}
+		return so, &tenantchannel.InUseError{Pushes: 1, Canceled: d.canceled}
 	}
 	if d.campaigns > 0 {
-		return d.canceled, &tenantchannel.InUseError{Campaigns: d.campaigns}
+		return so, &tenantchannel.InUseError{Campaigns: d.campaigns}
 	}
-	return d.canceled, nil
+	return so, nil
 }
 
 // TestService_Delete: a deletion that may not cancel pushes leaves the channel as it was if it fails. One that may goes on until the attempts
@@ -91,9 +92,9 @@ func TestService_Delete(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := NewService(&c.store, NewDirectory(&channel.Set{}, nil, nil, nil, config.TenantChannels{}, time.Minute, slog.New(slog.DiscardHandler)), ServiceConfig{})
-				canceled, err := s.Delete(t.Context(), uuid.New(), "mine", c.cancel)
-				if c.err == nil && err != nil || c.err != nil && !c.err(err) || canceled != c.canceled {
-					t.Errorf("%d canceled, and %v", canceled, err)
+				deleted, err := s.Delete(t.Context(), uuid.New(), "mine", c.cancel)
+				if c.err == nil && err != nil || c.err != nil && !c.err(err) || deleted.Canceled != c.canceled {
+					t.Errorf("%d canceled, and %v", deleted.Canceled, err)
 				}
 				steps := slices.Compact(c.store.steps)
 				if want := slices.Compact(c.want); name != "an attempt does not end" && !slices.Equal(c.store.steps, c.want) || !slices.Equal(steps[:min(len(steps), len(want))], want) {

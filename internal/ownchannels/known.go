@@ -160,10 +160,11 @@ func (d *Directory) openStored(c tenantchannel.Channel) (e channel.Entry, shown 
 	return e, shown, err
 }
 
+// stored returns a channel in the form that is stored.
 func stored(c tenantchannel.Channel) config.TenantChannel {
 	s := config.TenantChannel{Settings: c.Settings, Secrets: map[string]config.Secret{}}
-	for name, text := range c.Secrets {
-		s.Secrets[name] = config.Secret(text)
+	for name := range c.SecretAt {
+		s.Secrets[name] = config.Secret(c.Secrets[name]) // empty if no key opens it
 	}
 	return s
 }

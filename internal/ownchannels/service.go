@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,7 +29,7 @@ type deletions interface {
 	KeepChannel(ctx context.Context, tenant uuid.UUID, name string) error
 	Deciders(ctx context.Context) ([]string, error)
 	CancelPushes(ctx context.Context, tenant uuid.UUID, name string, limit int) ([]booking.Ended, error)
-	DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (canceled int, err error)
+	DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (tenantchannel.Deleted, error)
 }
 
 type tests interface {
@@ -82,7 +80,7 @@ func (s *Service) change(name string, object json.RawMessage, was tenantchannel.
 	}
 	settings, kept, bad, err := s.cfg.Bounds.ReadTenantChannel(name, object, before, s.cfg.Lease)
 	if err == nil {
-		err = append(bad, lostSecrets(was, object)...).Err()
+		err = bad.Err()
 	}
 	if err != nil {
 		return c, err
@@ -98,21 +96,6 @@ func (s *Service) change(name string, object json.RawMessage, was tenantchannel.
 		c.Secrets[member] = string(secret)
 	}
 	return c, nil
-}
-
-// lostSecrets returns an error for each stored secret that no key opens and that the members in object leave out: it cannot be kept.
-func lostSecrets(was tenantchannel.Channel, object json.RawMessage) (bad invalid.FieldErrors) {
-	if was.Fault == nil {
-		return nil
-	}
-	var given map[string]json.RawMessage
-	_ = json.Unmarshal(object, &given) // an error is reported elsewhere
-	for _, member := range slices.Sorted(maps.Keys(was.SecretAt)) {
-		if _, sent := given[member]; !sent {
-			bad.Add(member, nil, "must be sent again, or be null to remove it: the stored secret cannot be opened")
-		}
-	}
-	return bad
 }
 
 // Get returns a tenant's own channel, or [push.ErrNotFound].
@@ -141,19 +124,13 @@ func (s *Service) Offered(ctx context.Context, tenant uuid.UUID, name string) (b
 	return known && s.directory.offers(own.Name, name), err
 }
 
-// Members returns the settings of a channel as answers show them: its defaults are filled in, and masks replace secrets. A
-// channel that cannot be read any more shows what is stored.
+// Members returns the settings of a channel as answers show them: its defaults are filled in, and masks replace secrets, also those that
+// no key opens.
 func (s *Service) Members(c tenantchannel.Channel) json.RawMessage {
-	mask := func(name string, _ config.Secret) any {
-		return ChannelSecret{Set: true, SetAt: c.SecretAt[name].UTC().Truncate(time.Second)}
+	mask := func(name string, secret config.Secret) any {
+		return ChannelSecret{Set: true, SetAt: c.SecretAt[name].UTC().Truncate(time.Second), Host: config.HostOf(name, secret)}
 	}
-	of := stored(c)
-	for name := range c.SecretAt { // also if the secrets cannot be opened
-		if of.Secrets[name] == "" {
-			of.Secrets[name] = "sealed"
-		}
-	}
-	settings, bad, err := s.cfg.Bounds.OpenTenantChannel(c.Name, of, s.cfg.Lease)
+	settings, bad, err := s.cfg.Bounds.ShownTenantChannel(c.Name, stored(c))
 	if err != nil || len(bad) > 0 {
 		return c.Settings
 	}
@@ -164,6 +141,7 @@ func (s *Service) Members(c tenantchannel.Channel) json.RawMessage {
 type ChannelSecret struct {
 	Set   bool      `json:"set" doc:"true: the secret is set."`
 	SetAt time.Time `json:"set_at" format:"date-time" doc:"When it was set."`
+	Host  string    `json:"host,omitempty" doc:"Of a URL: its host, and its port if it has one. Absent for other secrets, and if no key opens the secret."`
 }
 
 // Problem returns why a tenant's own channel sends nothing, or "".

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -87,11 +88,18 @@ func (e *Refusal) Error() string { return e.Kind.Name + ": " + e.Detail }
 func refuse(k Kind, detail string) error { return &Refusal{Kind: k, Detail: detail} }
 
 // LimitedFor returns the refusal of a request that may be repeated after a wait.
-func LimitedFor(detail string, wait time.Duration) Problemer {
+func LimitedFor(detail string, wait time.Duration) *Problem {
 	after := strconv.FormatInt(max(Ceil(wait, time.Second), 1), 10)
 	p := RateLimited.Because(detail + "; try again after " + after + " s")
 	p.header = http.Header{"Retry-After": {after}}
 	return &p
+}
+
+// Policy adds the limit that was used up, of some requests in a time span, to a problem of [LimitedFor].
+func (p *Problem) Policy(name string, requests int, per time.Duration) *Problem {
+	p.header.Set("RateLimit-Policy", fmt.Sprintf(`"%s";q=%d;w=%d`, name, requests, Ceil(per, time.Second)))
+	p.header.Set("RateLimit", fmt.Sprintf(`"%s";r=0;t=%s`, name, p.header.Get("Retry-After")))
+	return p
 }
 
 // unexpected returns the answer to an unexpected error.

@@ -87,6 +87,14 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%d pushes are booked for the channel", e.Pushes)
 }
 
+// Deleted is what a deletion has done, and what it leaves behind: campaigns and schedules that name the channel use the operator's of that
+// name from now on.
+type Deleted struct {
+	Canceled  int // pushes, in all requests for the deletion
+	Drafts    int // of campaigns
+	Schedules int
+}
+
 // TooManyTestsError reports that a tenant has made the tests of this hour.
 type TooManyTestsError struct{ In time.Duration }
 

@@ -292,6 +292,10 @@ func (v *ownChannelView) delete(p *frame.Page, cancel bool) error {
 	if deleted.Canceled > 0 {
 		notice = fmt.Sprintf("Channel deleted, and %s canceled.", frame.CountWords(deleted.Canceled, "message", "messages"))
 	}
+	if deleted.Drafts+deleted.Schedules > 0 {
+		notice += fmt.Sprintf(" %s and %s name it: from now on they use the operator’s channel of that name, or fail if there is none.",
+			frame.CountWords(deleted.Drafts, "draft", "drafts"), frame.CountWords(deleted.Schedules, "schedule", "schedules"))
+	}
 	return p.Done(notice, p.Link(channelsPage))
 }
 

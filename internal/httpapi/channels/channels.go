@@ -26,7 +26,7 @@ const Path = "/v1/channels/{name}"
 type Service interface {
 	Put(ctx context.Context, tenant uuid.UUID, name string, object json.RawMessage) (c tenantchannel.Channel, created bool, err error)
 	Get(ctx context.Context, tenant uuid.UUID, name string) (tenantchannel.Channel, error)
-	Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (canceled int, err error)
+	Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (tenantchannel.Deleted, error)
 	Test(ctx context.Context, tenant uuid.UUID, name, to string, message json.RawMessage) (ownchannels.TestResult, error)
 	shower
 }
@@ -127,7 +127,8 @@ func (h *channels) put(c *rest.Call) error {
 	}
 	own, created, err := h.svc.Put(c.Request.Context(), c.Caller.Tenant, c.Text, object)
 	if bad := (invalid.FieldErrors)(nil); errors.As(err, &bad) {
-		c.Errors.AddAll("", rest.FieldErrors{List: under("body", bad)})
+		bad = slices.DeleteFunc(under("body", bad), func(e invalid.FieldError) bool { return c.Errors.Has(e.Field) }) // written twice, for example
+		c.Errors.AddAll("", rest.FieldErrors{List: bad})
 	}
 	if bad := c.Errors.Err(); bad != nil {
 		return bad
@@ -154,6 +155,16 @@ func under(prefix string, bad invalid.FieldErrors) invalid.FieldErrors {
 	return all
 }
 
+// noSuch returns the error for a channel that is not the tenant's own.
+func (h *channels) noSuch(c *rest.Call, err error) error {
+	if errors.Is(err, push.ErrNotFound) {
+		if offered, _ := h.svc.Offered(c.Request.Context(), c.Caller.Tenant, c.Text); offered {
+			return &rest.Refusal{Kind: rest.NotFound, Detail: "you have no channel of that name: it is the operator's, and only the operator can test or delete it"}
+		}
+	}
+	return rest.NoSuch("channel", err)
+}
+
 // deletion is the query of a deletion.
 type deletion struct{ cancel bool }
 
@@ -162,7 +173,9 @@ var deletionParams = rest.Table[deletion]{Fields: []rest.Field[deletion]{
 }}
 
 type deletedView struct {
-	Canceled int `json:"canceled" doc:"The number of canceled pushes. If earlier requests were answered with channel-in-use, those that they canceled count, too."`
+	Canceled  int `json:"canceled" doc:"The number of canceled pushes. If earlier requests were answered with channel-in-use, those that they canceled count, too."`
+	Drafts    int `json:"drafts" doc:"The number of drafts of campaigns that name the channel. They use the operator's channel of that name from now on, or fail if there is none."`
+	Schedules int `json:"schedules" doc:"The number of schedules that name it, for which the same holds."`
 }
 
 func (h *channels) delete(c *rest.Call) error {
@@ -171,11 +184,11 @@ func (h *channels) delete(c *rest.Call) error {
 	if err := c.RejectBody(&c.Errors); err != nil {
 		return err
 	}
-	canceled, err := h.svc.Delete(c.Request.Context(), c.Caller.Tenant, c.Text, d.cancel)
+	deleted, err := h.svc.Delete(c.Request.Context(), c.Caller.Tenant, c.Text, d.cancel)
 	if err != nil {
-		return rest.NoSuch("channel", err)
+		return h.noSuch(c, err)
 	}
-	return c.Answer(http.StatusOK, deletedView{canceled})
+	return c.Answer(http.StatusOK, deletedView(deleted))
 }
 
 // The problems with channels of tenants. Clients know them by their names.
@@ -203,7 +216,7 @@ func ProblemOf(err error) rest.Problemer {
 		return &inUseProblem{InUse.Because(detail), used.Pushes, used.Canceled, used.Campaigns}
 	}
 	if many := (*tenantchannel.TooManyTestsError)(nil); errors.As(err, &many) {
-		return rest.LimitedFor(many.Error(), many.In)
+		return rest.LimitedFor(many.Error(), many.In).Policy("channel-tests", tenantchannel.TestsPerHour, time.Hour)
 	}
 	if errors.Is(err, ownchannels.ErrUnusable) {
 		p := Unready.Because(err.Error())

@@ -129,5 +129,9 @@ func formMember(of string, m ownchannels.Member) (schema *huma.Schema, required 
 	case "":
 		schema.Type, schema.Properties, schema.AdditionalProperties = huma.TypeObject, map[string]*huma.Schema{}, false
 	}
-	return schema, m.Default == ownchannels.RequiredMember && m.Form.Kind != ownchannels.KindSecret
+	required = m.Default == ownchannels.RequiredMember && m.Form.Kind != ownchannels.KindSecret
+	if schema.Nullable = !required && schema.Type != huma.TypeObject; schema.Nullable && schema.Enum != nil {
+		schema.Enum = append(schema.Enum, nil)
+	}
+	return schema, required
 }

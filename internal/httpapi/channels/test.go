@@ -44,7 +44,7 @@ func (h *channels) test(c *rest.Call) error {
 		return c.Errors.Err()
 	}
 	if err != nil {
-		return rest.NoSuch("channel", err)
+		return h.noSuch(c, err)
 	}
 	return c.Answer(http.StatusOK, testView{r.Outcome, r.Error, r.ProviderMessageID, r.Took.Milliseconds(), r.Left})
 }

@@ -131,26 +131,33 @@ func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string,
 	return ended, err
 }
 
-// DeleteChannel deletes a channel that is marked for deletion, and returns how many of its pushes were canceled, by this request or an
-// earlier one. It returns a [*tenantchannel.InUseError] if it is in use.
-func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (canceled int, err error) {
+// leftSQL counts the drafts of campaigns, and the schedules, of a tenant, $1, that name a channel, $2.
+const leftSQL = `SELECT (SELECT count(*) FROM campaigns WHERE tenant_id = $1 AND channel = $2 AND status = 'draft'), (
+	SELECT count(*) FROM schedules s LEFT JOIN campaigns c ON c.id = s.campaign_id
+	WHERE s.tenant_id = $1 AND s.deleted_at IS NULL AND coalesce(c.channel, s.push ->> 'channel') = $2)`
+
+// DeleteChannel deletes a channel that is marked for deletion. It returns a [*tenantchannel.InUseError] if it is in use.
+func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (deleted tenantchannel.Deleted, err error) {
 	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
 		if was.ID == uuid.Nil || !was.Deleting { // an earlier run, or another request, deleted it; it may have been made again
 			return nil
 		}
-		canceled = was.Canceled
+		deleted.Canceled = was.Canceled
 		used, err := usesOf(ctx, tx, tenant, name)
 		switch {
 		case err != nil:
 			return err
 		case used.Campaigns+used.Pushes > 0:
-			used.Canceled = canceled
+			used.Canceled = was.Canceled
 			return &used
 		}
 		d := auditlogs.Difference{}
 		d.Show("type", was.Type, nil)
-		if canceled > 0 {
-			d.Show("canceled", nil, canceled)
+		if was.Canceled > 0 {
+			d.Show("canceled", nil, was.Canceled)
+		}
+		if err := tx.QueryRow(ctx, leftSQL, tenant, name).Scan(&deleted.Drafts, &deleted.Schedules); err != nil {
+			return err
 		}
 		if err := auditlogs.Record(ctx, tx, tenant, auditlog.ChannelDelete, name, d); err != nil {
 			return err
@@ -161,5 +168,5 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string
 		_, err = tx.Exec(ctx, `DELETE FROM tenant_channels WHERE id = $1`, was.ID)
 		return err
 	})
-	return canceled, err
+	return deleted, err
 }
