@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -54,11 +56,30 @@ func (g *Gathering) Together(t *testing.T, lock string, args []any, holdUp, call
 	for _, call := range calls {
 		wg.Go(call)
 	}
+	for range 100 { // a call that is refused before gets into no group
+		if inGroups() >= len(holdUp)+len(calls) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	g.Exec(t, `COMMIT`)
 	wg.Wait()
 	g.Mu.Lock()
 	defer g.Mu.Unlock()
 	return len(g.Sizes) > 0 && g.Sizes[0] == len(calls)
+}
+
+// inGroups counts the goroutines that the caller's goroutine has started and that are in a group of package groupcommit.
+func inGroups() (n int) {
+	buf := make([]byte, 4<<20)
+	stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	me, _, _ := strings.Cut(stacks[0], " [") // goroutine 7 [running]: the caller's comes first
+	for _, stack := range stacks[1:] {
+		if strings.Contains(stack, "groupcommit.(*Group") && strings.Contains(stack+"\n", " in "+me+"\n") {
+			n++
+		}
+	}
+	return n
 }
 
 // PerMinute is the policy of the audited databases.
