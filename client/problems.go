@@ -104,6 +104,7 @@ type ChannelInUse struct {
 	Problem
 	Pushes    int64 `json:"pushes"`    // the number of booked pushes
 	Campaigns int64 `json:"campaigns"` // the number of campaigns in progress with more recipients: cancel these first
+	Canceled  int64 `json:"canceled"`  // the number of pushes that the deletion has canceled so far
 }
 
 // PushGone says that the push of an Idempotency-Key is not kept any more (push-gone).
