@@ -18,9 +18,8 @@ const (
 
 // Defines values for ApnsChannelOnUnknown.
 const (
-	ApnsChannelOnUnknownFail        ApnsChannelOnUnknown = "fail"
-	ApnsChannelOnUnknownLessThanNil ApnsChannelOnUnknown = "<nil>"
-	ApnsChannelOnUnknownRetry       ApnsChannelOnUnknown = "retry"
+	ApnsChannelOnUnknownFail  ApnsChannelOnUnknown = "fail"
+	ApnsChannelOnUnknownRetry ApnsChannelOnUnknown = "retry"
 )
 
 // Defines values for ApnsChannelOwner.
@@ -30,9 +29,8 @@ const (
 
 // Defines values for ApnsChannelThroughputUnit.
 const (
-	ApnsChannelThroughputUnitLessThanNil ApnsChannelThroughputUnit = "<nil>"
-	ApnsChannelThroughputUnitMessages    ApnsChannelThroughputUnit = "messages"
-	ApnsChannelThroughputUnitSegments    ApnsChannelThroughputUnit = "segments"
+	ApnsChannelThroughputUnitMessages ApnsChannelThroughputUnit = "messages"
+	ApnsChannelThroughputUnitSegments ApnsChannelThroughputUnit = "segments"
 )
 
 // Defines values for ApnsChannelType.
@@ -42,16 +40,14 @@ const (
 
 // Defines values for ApnsChannelFormOnUnknown.
 const (
-	ApnsChannelFormOnUnknownFail        ApnsChannelFormOnUnknown = "fail"
-	ApnsChannelFormOnUnknownLessThanNil ApnsChannelFormOnUnknown = "<nil>"
-	ApnsChannelFormOnUnknownRetry       ApnsChannelFormOnUnknown = "retry"
+	ApnsChannelFormOnUnknownFail  ApnsChannelFormOnUnknown = "fail"
+	ApnsChannelFormOnUnknownRetry ApnsChannelFormOnUnknown = "retry"
 )
 
 // Defines values for ApnsChannelFormThroughputUnit.
 const (
-	ApnsChannelFormThroughputUnitLessThanNil ApnsChannelFormThroughputUnit = "<nil>"
-	ApnsChannelFormThroughputUnitMessages    ApnsChannelFormThroughputUnit = "messages"
-	ApnsChannelFormThroughputUnitSegments    ApnsChannelFormThroughputUnit = "segments"
+	ApnsChannelFormThroughputUnitMessages ApnsChannelFormThroughputUnit = "messages"
+	ApnsChannelFormThroughputUnitSegments ApnsChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for ApnsChannelFormType.
@@ -162,9 +158,8 @@ const (
 
 // Defines values for EmailChannelOnUnknown.
 const (
-	EmailChannelOnUnknownFail        EmailChannelOnUnknown = "fail"
-	EmailChannelOnUnknownLessThanNil EmailChannelOnUnknown = "<nil>"
-	EmailChannelOnUnknownRetry       EmailChannelOnUnknown = "retry"
+	EmailChannelOnUnknownFail  EmailChannelOnUnknown = "fail"
+	EmailChannelOnUnknownRetry EmailChannelOnUnknown = "retry"
 )
 
 // Defines values for EmailChannelOwner.
@@ -174,17 +169,15 @@ const (
 
 // Defines values for EmailChannelThroughputUnit.
 const (
-	EmailChannelThroughputUnitLessThanNil EmailChannelThroughputUnit = "<nil>"
-	EmailChannelThroughputUnitMessages    EmailChannelThroughputUnit = "messages"
-	EmailChannelThroughputUnitSegments    EmailChannelThroughputUnit = "segments"
+	EmailChannelThroughputUnitMessages EmailChannelThroughputUnit = "messages"
+	EmailChannelThroughputUnitSegments EmailChannelThroughputUnit = "segments"
 )
 
 // Defines values for EmailChannelTLS.
 const (
-	EmailChannelTLSLessThanNil EmailChannelTLS = "<nil>"
-	EmailChannelTLSNone        EmailChannelTLS = "none"
-	EmailChannelTLSStarttls    EmailChannelTLS = "starttls"
-	EmailChannelTLSTLS         EmailChannelTLS = "tls"
+	EmailChannelTLSNone     EmailChannelTLS = "none"
+	EmailChannelTLSStarttls EmailChannelTLS = "starttls"
+	EmailChannelTLSTLS      EmailChannelTLS = "tls"
 )
 
 // Defines values for EmailChannelType.
@@ -194,24 +187,21 @@ const (
 
 // Defines values for EmailChannelFormOnUnknown.
 const (
-	EmailChannelFormOnUnknownFail        EmailChannelFormOnUnknown = "fail"
-	EmailChannelFormOnUnknownLessThanNil EmailChannelFormOnUnknown = "<nil>"
-	EmailChannelFormOnUnknownRetry       EmailChannelFormOnUnknown = "retry"
+	EmailChannelFormOnUnknownFail  EmailChannelFormOnUnknown = "fail"
+	EmailChannelFormOnUnknownRetry EmailChannelFormOnUnknown = "retry"
 )
 
 // Defines values for EmailChannelFormThroughputUnit.
 const (
-	EmailChannelFormThroughputUnitLessThanNil EmailChannelFormThroughputUnit = "<nil>"
-	EmailChannelFormThroughputUnitMessages    EmailChannelFormThroughputUnit = "messages"
-	EmailChannelFormThroughputUnitSegments    EmailChannelFormThroughputUnit = "segments"
+	EmailChannelFormThroughputUnitMessages EmailChannelFormThroughputUnit = "messages"
+	EmailChannelFormThroughputUnitSegments EmailChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for EmailChannelFormTLS.
 const (
-	EmailChannelFormTLSLessThanNil EmailChannelFormTLS = "<nil>"
-	EmailChannelFormTLSNone        EmailChannelFormTLS = "none"
-	EmailChannelFormTLSStarttls    EmailChannelFormTLS = "starttls"
-	EmailChannelFormTLSTLS         EmailChannelFormTLS = "tls"
+	EmailChannelFormTLSNone     EmailChannelFormTLS = "none"
+	EmailChannelFormTLSStarttls EmailChannelFormTLS = "starttls"
+	EmailChannelFormTLSTLS      EmailChannelFormTLS = "tls"
 )
 
 // Defines values for EmailChannelFormType.
@@ -239,9 +229,8 @@ const (
 
 // Defines values for FcmChannelOnUnknown.
 const (
-	FcmChannelOnUnknownFail        FcmChannelOnUnknown = "fail"
-	FcmChannelOnUnknownLessThanNil FcmChannelOnUnknown = "<nil>"
-	FcmChannelOnUnknownRetry       FcmChannelOnUnknown = "retry"
+	FcmChannelOnUnknownFail  FcmChannelOnUnknown = "fail"
+	FcmChannelOnUnknownRetry FcmChannelOnUnknown = "retry"
 )
 
 // Defines values for FcmChannelOwner.
@@ -251,9 +240,8 @@ const (
 
 // Defines values for FcmChannelThroughputUnit.
 const (
-	FcmChannelThroughputUnitLessThanNil FcmChannelThroughputUnit = "<nil>"
-	FcmChannelThroughputUnitMessages    FcmChannelThroughputUnit = "messages"
-	FcmChannelThroughputUnitSegments    FcmChannelThroughputUnit = "segments"
+	FcmChannelThroughputUnitMessages FcmChannelThroughputUnit = "messages"
+	FcmChannelThroughputUnitSegments FcmChannelThroughputUnit = "segments"
 )
 
 // Defines values for FcmChannelType.
@@ -263,16 +251,14 @@ const (
 
 // Defines values for FcmChannelFormOnUnknown.
 const (
-	FcmChannelFormOnUnknownFail        FcmChannelFormOnUnknown = "fail"
-	FcmChannelFormOnUnknownLessThanNil FcmChannelFormOnUnknown = "<nil>"
-	FcmChannelFormOnUnknownRetry       FcmChannelFormOnUnknown = "retry"
+	FcmChannelFormOnUnknownFail  FcmChannelFormOnUnknown = "fail"
+	FcmChannelFormOnUnknownRetry FcmChannelFormOnUnknown = "retry"
 )
 
 // Defines values for FcmChannelFormThroughputUnit.
 const (
-	FcmChannelFormThroughputUnitLessThanNil FcmChannelFormThroughputUnit = "<nil>"
-	FcmChannelFormThroughputUnitMessages    FcmChannelFormThroughputUnit = "messages"
-	FcmChannelFormThroughputUnitSegments    FcmChannelFormThroughputUnit = "segments"
+	FcmChannelFormThroughputUnitMessages FcmChannelFormThroughputUnit = "messages"
+	FcmChannelFormThroughputUnitSegments FcmChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for FcmChannelFormType.
@@ -321,9 +307,8 @@ const (
 
 // Defines values for LogChannelOnUnknown.
 const (
-	LogChannelOnUnknownFail        LogChannelOnUnknown = "fail"
-	LogChannelOnUnknownLessThanNil LogChannelOnUnknown = "<nil>"
-	LogChannelOnUnknownRetry       LogChannelOnUnknown = "retry"
+	LogChannelOnUnknownFail  LogChannelOnUnknown = "fail"
+	LogChannelOnUnknownRetry LogChannelOnUnknown = "retry"
 )
 
 // Defines values for LogChannelOwner.
@@ -333,9 +318,8 @@ const (
 
 // Defines values for LogChannelThroughputUnit.
 const (
-	LogChannelThroughputUnitLessThanNil LogChannelThroughputUnit = "<nil>"
-	LogChannelThroughputUnitMessages    LogChannelThroughputUnit = "messages"
-	LogChannelThroughputUnitSegments    LogChannelThroughputUnit = "segments"
+	LogChannelThroughputUnitMessages LogChannelThroughputUnit = "messages"
+	LogChannelThroughputUnitSegments LogChannelThroughputUnit = "segments"
 )
 
 // Defines values for LogChannelType.
@@ -345,16 +329,14 @@ const (
 
 // Defines values for LogChannelFormOnUnknown.
 const (
-	LogChannelFormOnUnknownFail        LogChannelFormOnUnknown = "fail"
-	LogChannelFormOnUnknownLessThanNil LogChannelFormOnUnknown = "<nil>"
-	LogChannelFormOnUnknownRetry       LogChannelFormOnUnknown = "retry"
+	LogChannelFormOnUnknownFail  LogChannelFormOnUnknown = "fail"
+	LogChannelFormOnUnknownRetry LogChannelFormOnUnknown = "retry"
 )
 
 // Defines values for LogChannelFormThroughputUnit.
 const (
-	LogChannelFormThroughputUnitLessThanNil LogChannelFormThroughputUnit = "<nil>"
-	LogChannelFormThroughputUnitMessages    LogChannelFormThroughputUnit = "messages"
-	LogChannelFormThroughputUnitSegments    LogChannelFormThroughputUnit = "segments"
+	LogChannelFormThroughputUnitMessages LogChannelFormThroughputUnit = "messages"
+	LogChannelFormThroughputUnitSegments LogChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for LogChannelFormType.
@@ -642,9 +624,8 @@ const (
 
 // Defines values for SmsChannelOnUnknown.
 const (
-	SmsChannelOnUnknownFail        SmsChannelOnUnknown = "fail"
-	SmsChannelOnUnknownLessThanNil SmsChannelOnUnknown = "<nil>"
-	SmsChannelOnUnknownRetry       SmsChannelOnUnknown = "retry"
+	SmsChannelOnUnknownFail  SmsChannelOnUnknown = "fail"
+	SmsChannelOnUnknownRetry SmsChannelOnUnknown = "retry"
 )
 
 // Defines values for SmsChannelOwner.
@@ -654,9 +635,8 @@ const (
 
 // Defines values for SmsChannelThroughputUnit.
 const (
-	SmsChannelThroughputUnitLessThanNil SmsChannelThroughputUnit = "<nil>"
-	SmsChannelThroughputUnitMessages    SmsChannelThroughputUnit = "messages"
-	SmsChannelThroughputUnitSegments    SmsChannelThroughputUnit = "segments"
+	SmsChannelThroughputUnitMessages SmsChannelThroughputUnit = "messages"
+	SmsChannelThroughputUnitSegments SmsChannelThroughputUnit = "segments"
 )
 
 // Defines values for SmsChannelType.
@@ -666,16 +646,14 @@ const (
 
 // Defines values for SmsChannelFormOnUnknown.
 const (
-	SmsChannelFormOnUnknownFail        SmsChannelFormOnUnknown = "fail"
-	SmsChannelFormOnUnknownLessThanNil SmsChannelFormOnUnknown = "<nil>"
-	SmsChannelFormOnUnknownRetry       SmsChannelFormOnUnknown = "retry"
+	SmsChannelFormOnUnknownFail  SmsChannelFormOnUnknown = "fail"
+	SmsChannelFormOnUnknownRetry SmsChannelFormOnUnknown = "retry"
 )
 
 // Defines values for SmsChannelFormThroughputUnit.
 const (
-	SmsChannelFormThroughputUnitLessThanNil SmsChannelFormThroughputUnit = "<nil>"
-	SmsChannelFormThroughputUnitMessages    SmsChannelFormThroughputUnit = "messages"
-	SmsChannelFormThroughputUnitSegments    SmsChannelFormThroughputUnit = "segments"
+	SmsChannelFormThroughputUnitMessages SmsChannelFormThroughputUnit = "messages"
+	SmsChannelFormThroughputUnitSegments SmsChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for SmsChannelFormType.
@@ -766,9 +744,8 @@ const (
 
 // Defines values for WebhookChannelOnUnknown.
 const (
-	WebhookChannelOnUnknownFail        WebhookChannelOnUnknown = "fail"
-	WebhookChannelOnUnknownLessThanNil WebhookChannelOnUnknown = "<nil>"
-	WebhookChannelOnUnknownRetry       WebhookChannelOnUnknown = "retry"
+	WebhookChannelOnUnknownFail  WebhookChannelOnUnknown = "fail"
+	WebhookChannelOnUnknownRetry WebhookChannelOnUnknown = "retry"
 )
 
 // Defines values for WebhookChannelOwner.
@@ -778,9 +755,8 @@ const (
 
 // Defines values for WebhookChannelThroughputUnit.
 const (
-	WebhookChannelThroughputUnitLessThanNil WebhookChannelThroughputUnit = "<nil>"
-	WebhookChannelThroughputUnitMessages    WebhookChannelThroughputUnit = "messages"
-	WebhookChannelThroughputUnitSegments    WebhookChannelThroughputUnit = "segments"
+	WebhookChannelThroughputUnitMessages WebhookChannelThroughputUnit = "messages"
+	WebhookChannelThroughputUnitSegments WebhookChannelThroughputUnit = "segments"
 )
 
 // Defines values for WebhookChannelType.
@@ -790,16 +766,14 @@ const (
 
 // Defines values for WebhookChannelFormOnUnknown.
 const (
-	WebhookChannelFormOnUnknownFail        WebhookChannelFormOnUnknown = "fail"
-	WebhookChannelFormOnUnknownLessThanNil WebhookChannelFormOnUnknown = "<nil>"
-	WebhookChannelFormOnUnknownRetry       WebhookChannelFormOnUnknown = "retry"
+	WebhookChannelFormOnUnknownFail  WebhookChannelFormOnUnknown = "fail"
+	WebhookChannelFormOnUnknownRetry WebhookChannelFormOnUnknown = "retry"
 )
 
 // Defines values for WebhookChannelFormThroughputUnit.
 const (
-	WebhookChannelFormThroughputUnitLessThanNil WebhookChannelFormThroughputUnit = "<nil>"
-	WebhookChannelFormThroughputUnitMessages    WebhookChannelFormThroughputUnit = "messages"
-	WebhookChannelFormThroughputUnitSegments    WebhookChannelFormThroughputUnit = "segments"
+	WebhookChannelFormThroughputUnitMessages WebhookChannelFormThroughputUnit = "messages"
+	WebhookChannelFormThroughputUnitSegments WebhookChannelFormThroughputUnit = "segments"
 )
 
 // Defines values for WebhookChannelFormType.

@@ -125,13 +125,10 @@ func formMember(of string, m ownchannels.Member) (schema *huma.Schema, required 
 		least, most := float64(m.Form.Least), float64(m.Form.Most)
 		schema.Type, schema.Minimum, schema.Maximum = huma.TypeInteger, &least, &most
 	case ownchannels.KindSecret:
-		schema.WriteOnly = true
+		schema.WriteOnly, schema.Nullable = true, true // null removes it
 	case "":
 		schema.Type, schema.Properties, schema.AdditionalProperties = huma.TypeObject, map[string]*huma.Schema{}, false
 	}
 	required = m.Default == ownchannels.RequiredMember && m.Form.Kind != ownchannels.KindSecret
-	if schema.Nullable = !required && schema.Type != huma.TypeObject; schema.Nullable && schema.Enum != nil {
-		schema.Enum = append(schema.Enum, nil)
-	}
 	return schema, required
 }
