@@ -1231,9 +1231,9 @@ func (a RecordsAPI) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
 
 // Status is GET /v1/status: read the current status.
 //
-// Returns the health of the API, its servers and the workers; the number of your due pushes that wait; the outcomes and
-// delays of your attempts in the last hour, by minute; and the state of each channel. /v1/channels has the details of
-// each channel. Nothing about other tenants is shown.
+// Returns the health of the API, its servers and the workers; the number of your due pushes that wait, and of those
+// that a pause of sending holds; the outcomes and delays of your attempts in the last hour, by minute; and the state of
+// each channel. /v1/channels has the details of each channel. Nothing about other tenants is shown.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) Status(ctx context.Context) (Status, error) {
@@ -1374,8 +1374,9 @@ type ChannelOptions struct {
 // List is GET /v1/channels: read the state of the channels.
 //
 // Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds;
-// your waiting pushes; and the outcomes of your attempts that began in the last minute. Pauses and failures that only
-// your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other
+// your waiting pushes, and those that a pause of sending holds; and the outcomes of your attempts that began in the
+// last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at
+// most once a second, and every ten seconds if you have so many pushes that counting takes long. Nothing about other
 // tenants is shown.
 //
 // Refusals of its own: [Forbidden].

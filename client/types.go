@@ -1502,10 +1502,16 @@ type Channel struct {
 	// Owner tenant: you have made the channel; it hides the operator's of that name. /v1/channels/{name} shows its settings.
 	Owner ChannelOwner `json:"owner"`
 
+	// PauseID The pause that stops all your sending through the channel (/v1/pauses): of everything, or of the channel. null: there is none. A pause of a category or a campaign shows in paused alone.
+	PauseID string `json:"pause_id"`
+
+	// Paused Your due pushes that a pause of sending holds. They wait until it ends.
+	Paused int64 `json:"paused"`
+
 	// Problem Why your own channel sends nothing, such as: it is disabled. Its pushes wait. null: nothing is wrong with its settings.
 	Problem string `json:"problem"`
 
-	// State The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
+	// State The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause, or sending is paused: see pause_id. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 	State      ChannelState `json:"state"`
 	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
 	Type       ChannelType  `json:"type"`
@@ -1513,14 +1519,14 @@ type Channel struct {
 	// Until The end of the pause; null: there is none.
 	Until time.Time `json:"until"`
 
-	// Waiting Your pushes that are due and are not being sent.
+	// Waiting Your pushes that are due and are not being sent. Those that a pause of sending holds count in paused instead.
 	Waiting int64 `json:"waiting"`
 }
 
 // ChannelOwner tenant: you have made the channel; it hides the operator's of that name. /v1/channels/{name} shows its settings.
 type ChannelOwner string
 
-// ChannelState The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
+// ChannelState The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause, or sending is paused: see pause_id. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 type ChannelState string
 
 // ChannelType defines model for Channel.Type.
@@ -2403,6 +2409,9 @@ type Level struct {
 
 	// OldestDueAt Since when the first of them is due; null: none waits.
 	OldestDueAt time.Time `json:"oldest_due_at"`
+
+	// Paused Your due pushes of this level that a pause of sending holds.
+	Paused int64 `json:"paused"`
 
 	// Waiting Your pushes of this level that are due and are not being sent.
 	Waiting int64 `json:"waiting"`
@@ -4288,7 +4297,7 @@ type Stats struct {
 
 // Status defines model for Status.
 type Status struct {
-	// AsOf The time of the count, at most a second ago.
+	// AsOf The time of the count: at most a second ago, or ten seconds if you have so many pushes that counting takes long.
 	AsOf     time.Time      `json:"as_of"`
 	Attempts RecentAttempts `json:"attempts"`
 
@@ -4531,6 +4540,9 @@ type ViolationPer string
 type WaitingPushes struct {
 	// OldestSendAt The earliest send time of the waiting pushes. null: none waits.
 	OldestSendAt time.Time `json:"oldest_send_at"`
+
+	// Paused Your due pushes that a pause of sending holds (/v1/pauses). They do not count in pushes.
+	Paused int64 `json:"paused"`
 
 	// Pushes Your pushes that are due and are not being sent.
 	Pushes int64 `json:"pushes"`

@@ -49,6 +49,7 @@ func served(t *testing.T) (metrics []string) {
 	m.Watch(telemetry.Gauges{
 		Backlog:    func(context.Context) (int, time.Duration, error) { return 0, 0, nil },
 		PutOff:     func(context.Context) (int, error) { return 0, nil },
+		Paused:     func(context.Context) (map[string]int, error) { return map[string]int{"sms": 0}, nil },
 		QueueSizes: func() (map[string]int, error) { return map[string]int{"pending": 0}, nil },
 		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
 		Campaigns:  func(context.Context) (map[string]int, error) { return map[string]int{"running": 0}, nil },

@@ -316,8 +316,8 @@ CREATE INDEX live_list ON live (tenant_id, (send_at AT TIME ZONE 'UTC'), (uuid_s
 CREATE INDEX live_campaign ON live (campaign_id, next_at) WHERE campaign_id IS NOT NULL;
 -- A tenant's pushes that a rule put off: another policy, or other limits of the recipient, may permit them. There are few.
 CREATE INDEX live_put_off ON live (tenant_id, recipient_key) WHERE put_off_at IS NOT NULL;
--- The pushes that pauses have parked: to continue with them, and to end them when they expire.
-CREATE INDEX live_paused ON live (pause_id) WHERE pause_id IS NOT NULL;
+-- The pushes that pauses have parked: to continue with them, to count them without reading their rows, and to end them when they expire.
+CREATE INDEX live_paused ON live (pause_id, channel) WHERE pause_id IS NOT NULL;
 CREATE INDEX live_paused_expiry ON live (expires_at) WHERE pause_id IS NOT NULL;
 
 -- Every attempt that has ended, in partitions of a day of its begin.

@@ -27,7 +27,7 @@ func TestChannels_Tool(t *testing.T) {
 		}
 		return ""
 	}
-	if got := row(b.run("channels", "list", "--tenant", "acme"), name); got != name+" tenant disabled - 0 0 0 0" {
+	if got := row(b.run("channels", "list", "--tenant", "acme"), name); got != name+" tenant disabled - 0 0 0 0 0" {
 		t.Errorf("the tenant's list has %q", got)
 	}
 	all := b.run("channels", "list")

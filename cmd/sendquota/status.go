@@ -19,6 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/stats"
@@ -34,6 +35,7 @@ type waitingView struct {
 	UnderWay  int        `json:"under_way"`
 	Due       int        `json:"due"`
 	PutOff    int        `json:"put_off"` // by a rule, when they were due
+	Paused    int        `json:"paused"`  // due pushes that a pause of sending holds
 	OldestDue *time.Time `json:"oldest_due"`
 }
 
@@ -45,11 +47,11 @@ func (c showStatus) Run() error {
 		}
 		views := make([]waitingView, len(all))
 		for i, t := range all {
-			views[i] = waitingView{t.Name, t.Waiting, t.UnderWay, t.Due, t.PutOff, t.OldestDue}
+			views[i] = waitingView{t.Name, t.Waiting, t.UnderWay, t.Due, t.PutOff, t.Paused, t.OldestDue}
 		}
-		titles := []string{"TENANT", "WAITING", "UNDER WAY", "DUE", "PUT OFF", "OLDEST DUE"}
+		titles := []string{"TENANT", "WAITING", "UNDER WAY", "DUE", "PUT OFF", "PAUSED", "OLDEST DUE"}
 		return printList(os.Stdout, c.JSON, "tenants", views, titles, func(v waitingView) []string {
-			return []string{v.Tenant, strconv.Itoa(v.Waiting), strconv.Itoa(v.UnderWay), strconv.Itoa(v.Due), strconv.Itoa(v.PutOff), timeOrDash(v.OldestDue)}
+			return []string{v.Tenant, strconv.Itoa(v.Waiting), strconv.Itoa(v.UnderWay), strconv.Itoa(v.Due), strconv.Itoa(v.PutOff), strconv.Itoa(v.Paused), timeOrDash(v.OldestDue)}
 		})
 	})
 }
@@ -63,6 +65,7 @@ type channelView struct {
 	Problem  string               `json:"problem,omitempty"`
 	Until    *time.Time           `json:"until"`
 	Due      int                  `json:"due"`
+	Paused   int                  `json:"paused"`   // due pushes that a pause of sending holds
 	Attempts map[push.Outcome]int `json:"attempts"` // of the last minute
 }
 
@@ -102,6 +105,7 @@ func (c showChannels) Run() error {
 				}
 				found[name] = found[name].and(name, ofTenant, &seen[i])
 				if c.Tenant != nil {
+					found[name] = found[name].pausedBy(report.StoppedBy(o.Name, time.Now()))
 					found[name] = found[name].stopped(o, sameKey)
 				}
 				delete(report.Channels, o.Name)
@@ -113,6 +117,9 @@ func (c showChannels) Run() error {
 			})
 			for name, h := range report.Channels {
 				found[name] = found[name].and(name, ofOperator, h)
+				if by := report.StoppedBy(name, time.Now()); by != nil && (c.Tenant != nil || by.Tenant == uuid.Nil) {
+					found[name] = found[name].pausedBy(by)
+				}
 			}
 			return err
 		})
@@ -123,10 +130,10 @@ func (c showChannels) Run() error {
 		if views == nil {
 			views = []channelView{}
 		}
-		titles := []string{"CHANNEL", "OWNER", "STATE", "UNTIL", "DUE", "DELIVERED", "REFUSED", "UNKNOWN"}
+		titles := []string{"CHANNEL", "OWNER", "STATE", "UNTIL", "DUE", "PAUSED", "DELIVERED", "REFUSED", "UNKNOWN"}
 		return printList(os.Stdout, c.JSON, "channels", views, titles, func(v channelView) []string {
 			return []string{
-				v.Channel, v.Owner, cmp.Or(v.Problem, string(v.State), "-"), timeOrDash(v.Until), strconv.Itoa(v.Due),
+				v.Channel, v.Owner, cmp.Or(v.Problem, string(v.State), "-"), timeOrDash(v.Until), strconv.Itoa(v.Due), strconv.Itoa(v.Paused),
 				strconv.Itoa(v.Attempts[push.Delivered]), strconv.Itoa(v.Attempts[push.Refused]), strconv.Itoa(v.Attempts[push.Unknown]),
 			}
 		})
@@ -135,7 +142,7 @@ func (c showChannels) Run() error {
 
 // and returns the view with what is known of a channel of one more tenant. The state is the worst of all tenants.
 func (v channelView) and(name, owner string, h *channelhealth.Health) channelView {
-	v.Channel, v.Owner, v.Due = name, owner, v.Due+h.Waits()
+	v.Channel, v.Owner, v.Due, v.Paused = name, owner, v.Due+h.Waits(), v.Paused+h.Stops()
 	if h.State.Worse(v.State) {
 		v.State, v.Until = h.State, orNil(h.Until)
 	}
@@ -144,6 +151,14 @@ func (v channelView) and(name, owner string, h *channelhealth.Health) channelVie
 	}
 	for outcome, n := range h.Attempts {
 		v.Attempts[outcome] += n
+	}
+	return v
+}
+
+// pausedBy returns the view with the state of a channel that a pause of sending stops. nil: none does.
+func (v channelView) pausedBy(p *pause.Pause) channelView {
+	if p != nil {
+		v.State, v.Until = channelhealth.Paused, orNil(p.Until)
 	}
 	return v
 }

@@ -248,7 +248,7 @@ func (a *App) handler() http.Handler {
 
 // gauges returns the gauges of every program.
 func (a *App) gauges() telemetry.Gauges {
-	return telemetry.Gauges{Backlog: a.store.Backlog, PutOff: a.store.PutOff, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, Pauses: a.store.PauseCounts, Rates: a.channelRates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
+	return telemetry.Gauges{Backlog: a.store.Backlog, PutOff: a.store.PutOff, Paused: a.pausedPushes, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, Pauses: a.store.PauseCounts, Rates: a.channelRates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
 }
 
 // RunAPI serves the API on the configured address until HTTP.Drain after the end of ctx. It finishes requests under way.

@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
@@ -151,6 +153,19 @@ func (a *App) channelRates(ctx context.Context, each func(channel string, attemp
 		}
 	}
 	return err
+}
+
+// pausedPushes counts the due pushes that pauses hold, by configured channel; those of all channels of tenants have one label.
+func (a *App) pausedPushes(ctx context.Context) (map[string]int, error) {
+	counts, err := a.store.CountParked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]int{delivery.OwnLabel: counts[booking.OwnRoute]}
+	for _, name := range a.channels.Names() {
+		all[name] = counts[name]
+	}
+	return all, nil
 }
 
 // auditsOfAPI returns the API's access to the workers' audits.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -88,6 +89,7 @@ type Health struct {
 	Until    time.Time                 // when the last pause ends; zero: no worker pauses
 	AsOf     time.Time                 // the time of the last report of that state; zero: no recent report
 	Waiting  [len(push.Levels)]Backlog // the tenant's pushes that are due and not being sent, by level; without the tenant
+	Stopped  [len(push.Levels)]int     // the tenant's due pushes that a pause of sending holds, by level; Waiting lacks them
 	Attempts map[push.Outcome]int
 	Recent   Outcomes // the tenant's, in OutcomesSpan
 }
@@ -100,10 +102,26 @@ func (h *Health) Waits() (n int) {
 	return n
 }
 
+// Stops returns the number of the tenant's due pushes that a pause of sending holds.
+func (h *Health) Stops() (n int) {
+	for _, level := range h.Stopped {
+		n += level
+	}
+	return n
+}
+
 // Report is the health of the channels, by name, for one tenant.
 type Report struct {
 	Channels map[string]*Health
-	Complete bool // all waiting pushes and all attempts were counted
+	Pauses   pause.List // of whole channels or of everything, by the tenant or the operator
+	Complete bool       // all waiting pushes and all attempts were counted
+}
+
+// StoppedBy returns the pause that stops all sending through a channel at a time; nil: none does.
+func (r *Report) StoppedBy(channel string, now time.Time) *pause.Pause {
+	var p push.Push
+	p.Channel = channel
+	return r.Pauses.Over(&p, now)
 }
 
 // Of returns the health of a channel and adds it if it is missing.
@@ -139,6 +157,7 @@ func (r *Report) SeenOwn(name string) Health {
 			w.Oldest = b.Oldest
 		}
 		w.Level = push.Levels[i]
+		h.Stopped[i] += named.Stopped[i]
 	}
 	return h
 }

@@ -32,8 +32,8 @@ type ownChannel struct {
 }
 
 const (
-	// ownLabel is the channel in metrics of all channels that tenants have made.
-	ownLabel = "(tenant)"
+	// OwnLabel is the channel in metrics of all channels that tenants have made.
+	OwnLabel = "(tenant)"
 	// ownLimit is the number of recipients of each level in the queue of a tenant's channel.
 	ownLimit = 2 * feedPage
 	// refreshEvery bounds the time after which a queue notices that its channel was changed.
@@ -97,7 +97,7 @@ func (q *channelQueue) await(ctx context.Context, s pace.Speed, wait time.Durati
 // label returns the channel in metrics.
 func (q *channelQueue) label() string {
 	if q.own != nil {
-		return ownLabel
+		return OwnLabel
 	}
 	return q.channel
 }
@@ -113,7 +113,7 @@ func (q *channelQueue) name() string {
 // labelOf returns the channel of a push in metrics, whose labels must be few.
 func labelOf(p *push.Push) string {
 	if p.Own {
-		return ownLabel
+		return OwnLabel
 	}
 	return p.Channel
 }

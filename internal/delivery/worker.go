@@ -230,7 +230,7 @@ func (w *Worker) Channels(each func(channel string, waiting int, held time.Durat
 		_, held := queue.held()
 		waiting, tenants = waiting+queue.len(), tenants+held
 	}
-	each(ownLabel, waiting, 0, tenants)
+	each(OwnLabel, waiting, 0, tenants)
 }
 
 // Backlogged reports whether the pushes of a route have to wait in its queue, and may be overdue for that reason. All pushes

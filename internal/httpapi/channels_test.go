@@ -17,13 +17,13 @@ func TestChannels(t *testing.T) {
 	b.freeze()
 	var levels []any
 	for _, l := range push.Levels {
-		levels = append(levels, map[string]any{"level": l.String(), "waiting": 0.0, "oldest_due_at": nil, "drained_at": nil})
+		levels = append(levels, map[string]any{"level": l.String(), "waiting": 0.0, "paused": 0.0, "oldest_due_at": nil, "drained_at": nil})
 	}
 	nothing := map[string]any{"delivered": 0.0, "refused": 0.0, "unknown": 0.0}
 	unknown := func() []any {
 		return []any{
-			map[string]any{"name": "push", "owner": "operator", "type": "webhook", "default": true, "problem": nil, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0, "unit": "messages"}, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
-			map[string]any{"name": "sms", "owner": "operator", "type": "sms", "default": false, "problem": nil, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
+			map[string]any{"name": "push", "owner": "operator", "type": "webhook", "default": true, "problem": nil, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0, "unit": "messages"}, "pause_id": nil, "waiting": 0.0, "paused": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
+			map[string]any{"name": "sms", "owner": "operator", "type": "sms", "default": false, "problem": nil, "state": "unknown", "until": nil, "as_of": nil, "pause_id": nil, "waiting": 0.0, "paused": 0.0, "levels": levels, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
 		}
 	}
 	got := b.send("GET", "/v1/channels", "").must(t, 200)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Moments caches a count of each tenant for a moment, so that it is counted at most once a second. A cached value is shared,
-// and must not be changed.
+// Moments caches a count of each tenant for a moment, so that it is counted at most once a second, and so that a tenant with very much
+// to count keeps Postgres busy for at most a tenth of the time. A cached value is shared, and must not be changed.
 type Moments[T any] struct {
 	now   func() time.Time
 	count func(ctx context.Context, tenant uuid.UUID) (T, error)
@@ -27,7 +27,9 @@ type keptCount[T any] struct {
 
 const (
 	countKept = time.Second
-	maxCounts = 1000 // in the cache
+	mostKept  = 10 * time.Second // if counting takes long
+	countRest = 10               // a count is kept for at least this many times as long as it took
+	maxCounts = 1000             // in the cache
 	countTime = 5 * time.Second
 )
 
@@ -36,7 +38,7 @@ func NewMoments[T any](now func() time.Time, count func(context.Context, uuid.UU
 	return &Moments[T]{now: now, count: count, kept: map[uuid.UUID]keptCount[T]{}}
 }
 
-// Of returns the count of a tenant, at most a second old.
+// Of returns the count of a tenant, at most a second old, or ten seconds if counting takes long.
 func (c *Moments[T]) Of(ctx context.Context, tenant uuid.UUID) (T, error) {
 	if kept, ok := c.keeps(tenant); ok {
 		return kept, nil
@@ -47,7 +49,8 @@ func (c *Moments[T]) Of(ctx context.Context, tenant uuid.UUID) (T, error) {
 		began := c.now()
 		counted, err := c.count(ctx, tenant)
 		if err == nil {
-			c.keep(tenant, keptCount[T]{counted, began.Add(countKept)}, began)
+			kept := min(max(countKept, countRest*c.now().Sub(began)), mostKept)
+			c.keep(tenant, keptCount[T]{counted, began.Add(kept)}, began)
 		}
 		return counted, err
 	})

@@ -95,6 +95,7 @@ type Flow struct {
 	Waiting int       // pushes that are due and not being sent
 	Oldest  time.Time // their earliest send time; zero: none waits
 	PutOff  int       // pushes whose send time has passed, put off by a rule
+	Stopped int       // due pushes that a pause of sending holds
 	Workers int       // workers with a recent report, for all tenants
 
 	Since    time.Time    // attempts that began from then on are counted

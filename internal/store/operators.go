@@ -21,6 +21,7 @@ type TenantWaiting struct {
 	UnderWay  int        // attempts under way
 	Due       int        // waiting pushes that are due
 	PutOff    int        // waiting pushes that a rule has put off
+	Paused    int        // waiting pushes that were due, and that a pause of sending holds
 	OldestDue *time.Time // nil: no push is due
 }
 
@@ -29,7 +30,8 @@ type TenantWaiting struct {
 func (s *Store) WaitingByTenant(ctx context.Context, tenant uuid.UUID) ([]TenantWaiting, error) {
 	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantWaiting], `
 		SELECT t.id, t.name, count(l.push_id) FILTER (WHERE l.token IS NULL), count(l.token), count(*) FILTER (WHERE d.due),
-			count(*) FILTER (WHERE l.put_off_at IS NOT NULL AND l.token IS NULL AND NOT d.due), min(l.next_at) FILTER (WHERE d.due)
+			count(*) FILTER (WHERE l.put_off_at IS NOT NULL AND l.pause_id IS NULL AND l.token IS NULL AND NOT d.due),
+			count(*) FILTER (WHERE l.pause_id IS NOT NULL AND l.token IS NULL), min(l.next_at) FILTER (WHERE d.due)
 		FROM tenants t LEFT JOIN live l ON l.tenant_id = t.id CROSS JOIN LATERAL (SELECT l.token IS NULL AND l.next_at <= statement_timestamp() AS due) d
 		WHERE $1::uuid IS NULL OR t.id = $1 GROUP BY t.id, t.name ORDER BY t.name`, zeronull.UUID(tenant))
 }

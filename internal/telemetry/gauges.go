@@ -12,6 +12,7 @@ import (
 type Gauges struct {
 	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
 	PutOff     func(context.Context) (pushes int, err error)                             // pushes that a rule has put off
+	Paused     func(context.Context) (map[string]int, error)                             // due pushes that a pause holds, by channel
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
 	Webhooks   func(context.Context) (due int, oldest time.Duration, off int, err error) // events that are due, and webhooks that are switched off
 	Campaigns  func(context.Context) (map[string]int, error)                             // that go on, by state
@@ -37,6 +38,7 @@ var (
 	backlogDesc     = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent; at most 100000 are counted.", nil, nil)
 	oldestDesc      = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
 	putOffDesc      = prometheus.NewDesc("sendquota_put_off_pushes", "Pushes whose send time has come, and that a rule has put off; at most 100000 are counted.", nil, nil)
+	pausedDesc      = prometheus.NewDesc("sendquota_paused_pushes", "Due pushes that a pause of sending holds, by channel; at most 100000 are counted.", []string{"channel"}, nil)
 	queueDesc       = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
 	upDesc          = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
 	webhookDesc     = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Due events for webhooks.", nil, nil)
@@ -137,11 +139,17 @@ func (c *gaugeCollector) postgres(ctx context.Context) []prometheus.Metric {
 	if pushes, err := c.PutOff(ctx); err == nil {
 		all = append(all, gauge(putOffDesc, float64(pushes)))
 	}
+	if c.Paused != nil {
+		channels, _ := c.Paused(ctx) // without them, they are left out
+		for channel, n := range channels {
+			all = append(all, gauge(pausedDesc, float64(n), channel))
+		}
+	}
 	if due, oldest, off, err := c.Webhooks(ctx); err == nil {
 		all = append(all, gauge(webhookDesc, float64(due)), gauge(awaitedDesc, oldest.Seconds()), gauge(offDesc, float64(off)))
 	}
 	if c.Campaigns != nil {
-		states, _ := c.Campaigns(ctx) // without them, they are left out
+		states, _ := c.Campaigns(ctx) // the same
 		for state, n := range states {
 			all = append(all, gauge(campaignDesc, float64(n), state))
 		}

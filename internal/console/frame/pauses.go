@@ -71,6 +71,9 @@ func (p *Page) LookAgain() {
 	p.lookForPauses()
 }
 
+// All returns the pauses, the latest first.
+func (s Stopped) All() []client.Pause { return s.all }
+
 // Named returns the pauses that the banner names. More returns the number of the others.
 func (s Stopped) Named() []client.Pause { return s.all[:min(len(s.all), shownPauses)] }
 
@@ -90,8 +93,8 @@ func (s Stopped) Over(channel, category, campaign string) (over []client.Pause) 
 	return over
 }
 
-// pauseWords names what a pause stops. The name of a campaign is its id, which pages show as a link.
-func pauseWords(p client.Pause) string {
+// PauseWords names what a pause stops. The name of a campaign is its id, which pages show as a link.
+func PauseWords(p client.Pause) string {
 	switch p.Scope {
 	case client.PauseScopeAll:
 		return "everything"

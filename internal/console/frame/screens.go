@@ -72,7 +72,7 @@ var functions = template.FuncMap{
 	"bodywords":    BodyWords,
 	"campaignname": CampaignName,
 	"said":         Words,
-	"pausewords":   pauseWords,
+	"pausewords":   PauseWords,
 	"heldwords":    HeldWords,
 	"dict":         dict,
 	"joined":       func(all []string) string { return strings.Join(all, ", ") },

@@ -18,6 +18,9 @@ func showChannels(p *frame.Page) error {
 
 // settingsChannelWords describes the state of a channel.
 func settingsChannelWords(c client.Channel) string {
+	if c.PauseID != "" {
+		return pausedWords
+	}
 	switch c.State {
 	case client.ChannelStateWorking:
 		return "Working normally."

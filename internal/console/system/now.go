@@ -22,7 +22,8 @@ const nowEvery = 3 * time.Second
 type nowView struct {
 	client.Status
 	Channels []client.Channel
-	Unknown  string // why it cannot be said; empty: it can
+	Stopped  []client.Pause // of sending; empty: there is none, or the visitor must not see them
+	Unknown  string         // why it cannot be said; empty: it can
 	Minutes  []client.StatusMinute
 	Series   string // the same as JSON, for the lines
 }
@@ -43,7 +44,8 @@ func streamNow(p *frame.Page) error {
 
 // standing asks how things stand. That Postgres does not answer is one of the answers.
 func standing(p *frame.Page) (*nowView, error) {
-	view := &nowView{}
+	p.LookAgain()
+	view := &nowView{Stopped: p.Stopped.All()}
 	status, err := p.API.Records.Status(p.Context())
 	if err == nil && p.May(push.ScopeRead) {
 		var report client.ChannelReport
@@ -123,8 +125,8 @@ func (v *nowView) Latest() (all []client.StatusMinute) {
 	return all
 }
 
-// Summary is the state of everything in a sentence, and whether that is well.
-func (v *nowView) Summary() summary {
+// state is the state of the servers and the channels in a sentence, and whether that is well.
+func (v *nowView) state() summary {
 	switch {
 	case v.Unknown != "":
 		return summary{"open", "Status unknown: the database does not respond. Accepted messages are safe and will be sent when it responds again."}
@@ -148,6 +150,7 @@ func (v *nowView) Summary() summary {
 		switch {
 		case c.Problem != "":
 			down = append(down, c.Name)
+		case c.PauseID != "": // see Summary
 		case c.State == client.ChannelStateFailing && c.Until.IsZero():
 			failing = append(failing, c.Name)
 		case c.State == client.ChannelStateFailing || c.State == client.ChannelStatePaused:
@@ -221,6 +224,8 @@ func (v *nowView) ChannelWords(c client.Channel) string {
 	switch {
 	case c.Problem != "":
 		return problemSentence(c.Problem)
+	case c.PauseID != "":
+		return pausedWords
 	case c.State == client.ChannelStateRejecting:
 		return rejectingWords(c)
 	case c.State == client.ChannelStateFailing && c.Until.IsZero():

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/channelhealth"
+	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -81,11 +82,13 @@ type channelView struct {
 	Type       string              `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
 	Default    bool                `json:"default" doc:"true: the channel of pushes that name none."`
 	Problem    *string             `json:"problem" nullable:"true" doc:"Why your own channel sends nothing, such as: it is disabled. Its pushes wait. null: nothing is wrong with its settings."`
-	State      channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
+	State      channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause, or sending is paused: see pause_id. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
 	Until      *string             `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: there is none."`
+	PauseID    *string             `json:"pause_id" format:"uuid" nullable:"true" doc:"The pause that stops all your sending through the channel (/v1/pauses): of everything, or of the channel. null: there is none. A pause of a category or a campaign shows in paused alone."`
 	AsOf       *string             `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
 	Throughput *throughputView     `json:"throughput,omitempty" doc:"The maximum rate of attempts through the channel: of all tenants together through the operator's, of you alone through your own; absent: no limit."`
-	Waiting    int                 `json:"waiting" doc:"Your pushes that are due and are not being sent."`
+	Waiting    int                 `json:"waiting" doc:"Your pushes that are due and are not being sent. Those that a pause of sending holds count in paused instead."`
+	Paused     int                 `json:"paused" doc:"Your due pushes that a pause of sending holds. They wait until it ends."`
 	Levels     []levelView         `json:"levels" doc:"Your waiting pushes by service level, the most urgent first."`
 	LastMinute lastMinuteView      `json:"last_minute"`
 	LastFive   lastFiveView        `json:"last_five_minutes"`
@@ -102,6 +105,7 @@ type throughputView struct {
 type levelView struct {
 	Level       string  `json:"level" enum:"urgent,normal,bulk"`
 	Waiting     int     `json:"waiting" doc:"Your pushes of this level that are due and are not being sent."`
+	Paused      int     `json:"paused" doc:"Your due pushes of this level that a pause of sending holds."`
 	OldestDueAt *string `json:"oldest_due_at" format:"date-time" nullable:"true" doc:"Since when the first of them is due; null: none waits."`
 	DrainedAt   *string `json:"drained_at" format:"date-time" nullable:"true" doc:"An estimate of when the last of them leaves, if nothing else comes and no attempt fails: by the throughput of the channel, its pause, and what waits for it now. null: none waits, or the channel has no throughput."`
 }
@@ -132,13 +136,13 @@ const stateUnknown channelhealth.State = "unknown"
 // channelViewOf shows a channel; drained are the times when it will have sent what waits in each level, zero: not known.
 func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]time.Time) channelView {
 	v := channelView{
-		Name: c.Name, Owner: "operator", Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waits(),
+		Name: c.Name, Owner: "operator", Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waits(), Paused: h.Stops(),
 		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
 		LastFive:   lastFiveView{h.Recent.Attempts, h.Recent.Rejected, h.Recent.Failed},
 	}
 	for i, l := range push.Levels {
 		w := h.Waiting[i]
-		v.Levels = append(v.Levels, levelView{Level: l.String(), Waiting: w.Waiting, OldestDueAt: rest.MaybeTime(w.Oldest), DrainedAt: rest.MaybeTime(drained[i])})
+		v.Levels = append(v.Levels, levelView{Level: l.String(), Waiting: w.Waiting, Paused: h.Stopped[i], OldestDueAt: rest.MaybeTime(w.Oldest), DrainedAt: rest.MaybeTime(drained[i])})
 	}
 	if v.State == "" {
 		v.State = stateUnknown
@@ -155,6 +159,14 @@ func channelViewOf(c Channel, h channelhealth.Health, drained [len(push.Levels)]
 	return v
 }
 
+// pausedBy returns the view of a channel that a pause of sending stops. nil: none does.
+func (v channelView) pausedBy(p *pause.Pause) channelView {
+	if p != nil {
+		v.State, v.Until, v.PauseID = channelhealth.Paused, rest.MaybeTime(p.Until), new(p.ID.String())
+	}
+	return v
+}
+
 // listChannels answers with all channels.
 func (h *channels) list(c *rest.Call) error {
 	v, err := h.read(c.Request.Context(), c.Caller.Tenant)
@@ -164,7 +176,7 @@ func (h *channels) list(c *rest.Call) error {
 	return c.Answer(http.StatusOK, v)
 }
 
-// read returns the channels as they are now, with counts that are at most a second old.
+// read returns the channels as they are now, with counts of a moment ago.
 func (h *channels) read(ctx context.Context, tenant uuid.UUID) (v channelsView, err error) {
 	counted, err := h.counts.Of(ctx, tenant)
 	if err != nil {
@@ -244,7 +256,7 @@ func (h *channels) view(counted channelCounts, tenant uuid.UUID) channelsView {
 				drained[i] = begin.Add(after).UTC()
 			}
 		}
-		return channelViewOf(c, of, drained)
+		return channelViewOf(c, of, drained).pausedBy(counted.report.StoppedBy(c.Name, h.now()))
 	}), Complete: counted.report.Complete, TenantChannels: h.Own}
 	if len(v.Channels) > 0 {
 		v.Channels[0].Default = true
@@ -263,8 +275,8 @@ func (h *channels) routes(*rest.Spec) []rest.Operation {
 	return []rest.Operation{{
 		ID: "list-channels", Method: http.MethodGet, Path: channelsPath, Tag: TagChannels, Scope: push.ScopeChannelsRead, Serve: h.list,
 		Summary: "Read the state of the channels",
-		Description: "Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds; your waiting pushes; and the outcomes of your attempts " +
-			"that began in the last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other tenants is shown.",
+		Description: "Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds; your waiting pushes, and those that a pause of sending holds; and the outcomes of your attempts " +
+			"that began in the last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at most once a second, and every ten seconds if you have so many pushes that counting takes long. Nothing about other tenants is shown.",
 		Status: http.StatusOK, Answer: "The channels.", Example: channelsView{Channels: []channelView{failing, working}, Complete: true, TenantChannels: TenantChannels{Max: 20, Types: []string{"webhook", "sms", "email", "fcm", "apns"}}},
 	}}
 }

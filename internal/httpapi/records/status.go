@@ -26,7 +26,7 @@ type FlowStore interface {
 type statusView struct {
 	health.Report
 	Workers  int                `json:"workers" doc:"Workers that have reported in the last 30 seconds."`
-	AsOf     string             `json:"as_of" format:"date-time" doc:"The time of the count, at most a second ago."`
+	AsOf     string             `json:"as_of" format:"date-time" doc:"The time of the count: at most a second ago, or ten seconds if you have so many pushes that counting takes long."`
 	Waiting  waitingPushesView  `json:"waiting"`
 	Attempts recentAttemptsView `json:"attempts"`
 	Minutes  []flowMinuteView   `json:"minutes" doc:"The same attempts by the minute of their beginning, in order of time. Minutes without an attempt are left out."`
@@ -43,6 +43,7 @@ type channelBriefView struct {
 type waitingPushesView struct {
 	Pushes       int     `json:"pushes" doc:"Your pushes that are due and are not being sent."`
 	PutOff       int     `json:"put_off" doc:"Your pushes that a rule has postponed: their send time has come, but earlier sends leave no place yet. They do not count in pushes; the held member of each push gives the reason."`
+	Paused       int     `json:"paused" doc:"Your due pushes that a pause of sending holds (/v1/pauses). They do not count in pushes."`
 	OldestSendAt *string `json:"oldest_send_at" format:"date-time" nullable:"true" doc:"The earliest send time of the waiting pushes. null: none waits."`
 }
 
@@ -89,7 +90,7 @@ func inMilliseconds(d time.Duration) float64 {
 
 func statusViewOf(r health.Report, f stats.Flow, channels channelsView) statusView {
 	return statusView{
-		Report: r, Workers: f.Workers, AsOf: rest.Stamp(f.AsOf), Waiting: waitingPushesView{f.Waiting, f.PutOff, rest.MaybeTime(f.Oldest)}, Attempts: recentAttemptsView{flowViewOf(f.All), rest.Stamp(f.Since)},
+		Report: r, Workers: f.Workers, AsOf: rest.Stamp(f.AsOf), Waiting: waitingPushesView{f.Waiting, f.PutOff, f.Stopped, rest.MaybeTime(f.Oldest)}, Attempts: recentAttemptsView{flowViewOf(f.All), rest.Stamp(f.Since)},
 		Minutes:  rest.ViewsOf(f.Minutes, func(m stats.FlowMinute) flowMinuteView { return flowMinuteView{flowViewOf(m), rest.Stamp(m.At)} }),
 		Channels: rest.ViewsOf(channels.Channels, func(c channelView) channelBriefView { return channelBriefView{c.Name, c.State, c.Problem} }),
 		Complete: f.Complete,
@@ -121,7 +122,7 @@ func (h *statuses) routes(*rest.Spec) []rest.Operation {
 	return []rest.Operation{{
 		ID: "status", Method: http.MethodGet, Path: statusPath, Tag: TagRecords, Scope: push.ScopeRecordsRead, Serve: h.status,
 		Summary: "Read the current status",
-		Description: "Returns the health of the API, its servers and the workers; the number of your due pushes that wait; the outcomes and delays of your attempts in the last hour, by minute; and the state of each channel. " +
+		Description: "Returns the health of the API, its servers and the workers; the number of your due pushes that wait, and of those that a pause of sending holds; the outcomes and delays of your attempts in the last hour, by minute; and the state of each channel. " +
 			"/v1/channels has the details of each channel. Nothing about other tenants is shown.",
 		Status: http.StatusOK, Answer: "The current status.", Example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, stats.Flow{
 			AsOf: rest.ExampleTime(30 * time.Second), Waiting: 12, Oldest: rest.ExampleTime(20 * time.Second), Workers: 2, Since: rest.ExampleTime(30*time.Second - time.Hour),

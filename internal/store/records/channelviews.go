@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/channelhealth"
+	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -19,6 +20,14 @@ const (
 	viewsFresh   = 30 * time.Second // older views of workers are ignored
 	attemptsSpan = time.Minute      // attempts that began in this period are counted
 )
+
+// stopped is a column of live: whether a pause of sending holds the push, which was due.
+const stopped = `pause_id IS NOT NULL AND token IS NULL AS stopped`
+
+// stoppingSQL reads the pauses that stop whole channels of the tenant $1.
+const stoppingSQL = `
+	SELECT id, coalesce(tenant_id, ` + pg.NoID + `), scope, name, reason, coalesce(until, ` + pg.NoTime + `), created_at FROM pauses
+	WHERE (tenant_id = $1 OR tenant_id IS NULL) AND ended_at IS NULL AND (until > statement_timestamp()) IS NOT FALSE AND scope IN ($2, $3)`
 
 // ReplaceChannelViews replaces a worker's views of its channels, and deletes the views that other workers have not renewed
 // for a minute.
@@ -57,7 +66,7 @@ func (s *Store) DeleteChannelViews(ctx context.Context, worker uuid.UUID) error 
 }
 
 // ChannelHealth returns the workers' views of the channels, both for all tenants and for this one. For each channel
-// it also counts the tenant's due pushes by level, the attempts that began in the last minute and have ended, and the outcomes
+// it also counts the tenant's due pushes by level, those that a pause of sending holds, the attempts that began in the last minute and have ended, and the outcomes
 // of the last five minutes. It stops at 100,000 pushes and at 100,000 attempts, and then reports that the counts are
 // not complete.
 func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelhealth.Report, err error) {
@@ -70,10 +79,14 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelh
 			WHERE tenant_id IN ($2, $3) AND seen_at > statement_timestamp() - $1::interval GROUP BY channel, state`,
 			viewsFresh, uuid.Nil, tenant).Query(func(rows pgx.Rows) error { return readViews(rows, &r) })
 		b.Queue(`
-			SELECT channel, rank / 2, count(*) FILTER (WHERE waits), min(next_at) FILTER (WHERE waits), count(*) FROM (
-				SELECT coalesce('*' || own_channel, channel) AS channel, rank, next_at, next_at <= statement_timestamp() AND token IS NULL AS waits FROM live
+			SELECT channel, rank / 2, count(*) FILTER (WHERE waits), min(next_at) FILTER (WHERE waits), count(*) FILTER (WHERE stopped), count(*) FROM (
+				SELECT coalesce('*' || own_channel, channel) AS channel, rank, next_at, next_at <= statement_timestamp() AND token IS NULL AS waits, `+stopped+` FROM live
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC') LIMIT $2
 			) p GROUP BY channel, rank / 2`, tenant, pg.MostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
+		b.Queue(stoppingSQL, tenant, string(pause.All), string(pause.Channel)).Query(func(rows pgx.Rows) (err error) {
+			r.Pauses, err = pgx.CollectRows(rows, pgx.RowToStructByPos[pause.Pause])
+			return err
+		})
 		b.Queue(pg.In(`
 			SELECT channel, outcome, count(*) FROM (
 				SELECT channel, outcome FROM {sends} s
@@ -108,12 +121,14 @@ func readViews(rows pgx.Rows, r *channelhealth.Report) error {
 // readWaiting reads the due pushes of each channel, and adds the rows that Postgres read to scanned.
 func readWaiting(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 	var (
-		name            string
-		level, waits, n int
-		oldest          time.Time
+		name                   string
+		level, waits, stops, n int
+		oldest                 time.Time
 	)
-	_, err := pgx.ForEachRow(rows, []any{&name, &level, &waits, (*zeronull.Timestamptz)(&oldest), &n}, func() error {
-		r.Of(name).Waiting[level] = channelhealth.Backlog{Level: push.Levels[level], Waiting: waits, Oldest: oldest}
+	_, err := pgx.ForEachRow(rows, []any{&name, &level, &waits, (*zeronull.Timestamptz)(&oldest), &stops, &n}, func() error {
+		h := r.Of(name)
+		h.Waiting[level] = channelhealth.Backlog{Level: push.Levels[level], Waiting: waits, Oldest: oldest}
+		h.Stopped[level] = stops
 		*scanned += n
 		return nil
 	})

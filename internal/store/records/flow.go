@@ -40,13 +40,13 @@ func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f stats.Flow, err e
 		now, b := time.Now(), &pgx.Batch{}
 		b.Queue(`
 			SELECT statement_timestamp(), (SELECT count(DISTINCT worker) FROM channel_views WHERE seen_at > statement_timestamp() - $3::interval),
-				count(*), count(*) FILTER (WHERE waits), min(send_at) FILTER (WHERE waits), count(*) FILTER (WHERE NOT waits AND put_off)
+				count(*), count(*) FILTER (WHERE waits), min(send_at) FILTER (WHERE waits), count(*) FILTER (WHERE NOT waits AND NOT stopped AND put_off), count(*) FILTER (WHERE stopped)
 			FROM (
-				SELECT send_at, next_at <= statement_timestamp() AND token IS NULL AS waits, put_off_at IS NOT NULL AND token IS NULL AS put_off FROM live
+				SELECT send_at, next_at <= statement_timestamp() AND token IS NULL AS waits, put_off_at IS NOT NULL AND token IS NULL AS put_off, `+stopped+` FROM live
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC')
 				ORDER BY (send_at AT TIME ZONE 'UTC') LIMIT $2
 			) p`, tenant, pg.MostCounted, viewsFresh).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&f.AsOf, &f.Workers, &scanned, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest), &f.PutOff)
+			return row.Scan(&f.AsOf, &f.Workers, &scanned, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest), &f.PutOff, &f.Stopped)
 		})
 		b.Queue(pg.In(flowSQL, "{sends}", s.db.Layouts.Sends().All(now.Add(-flowSpan-attemptsSpan), now.Add(attemptsSpan))...), tenant, flowSpan, flowAttempts).
 			Query(func(rows pgx.Rows) error { return readFlow(rows, &f, &attempts) })
