@@ -220,7 +220,7 @@ func (c resumeSending) Run() error {
 		if err != nil {
 			return err
 		}
-		page, err := st.Pauses(ctx, p.Tenant, pause.Position{}, 2*pause.MaxPerTenant)
+		page, err := st.Pauses(ctx, p.Tenant, pause.Position{}, pause.MaxListed)
 		if err != nil {
 			return err
 		}

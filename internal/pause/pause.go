@@ -23,8 +23,12 @@ const (
 // Scopes lists all scopes, the widest first.
 var Scopes = []Scope{All, Channel, Category, Campaign}
 
-// MaxPerTenant is the maximum number of a tenant's pauses, and of the operator's. Programs keep them in memory.
+// MaxPerTenant is the maximum number of a tenant's pauses, and of the operator's, without the one of everything, which can always be made.
+// Programs keep them in memory.
 const MaxPerTenant = 100
+
+// MaxListed is the maximum number of pauses that concern a tenant: its own, and the operator's.
+const MaxListed = 2 * (MaxPerTenant + 1)
 
 // Pause stops sending: no attempt begins within its scope. It is in force from its creation until it is ended, or
 // until its time is over.

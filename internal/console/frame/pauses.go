@@ -16,8 +16,8 @@ const PausesPath = "/pauses"
 // pausesTime is the longest time that a page waits for the pauses of its banner.
 const pausesTime = 2 * time.Second
 
-// allPauses is the maximum number of pauses of a tenant and of the operator together.
-const allPauses = "200"
+// pagedPauses is the number of pauses in a page of their list. Two pages have all of a tenant and of the operator.
+const pagedPauses = "200"
 
 // shownPauses is the maximum number of pauses that the banner names.
 const shownPauses = 3
@@ -43,9 +43,17 @@ func (p *Page) ReadPauses() ([]client.Pause, error) {
 }
 
 func readPauses(ctx context.Context, api *client.Client) ([]client.Pause, error) {
-	var page client.Pauses
-	err := api.Get(ctx, "/v1/pauses", url.Values{"page_size": {allPauses}}, &page)
-	return page.Pauses, err
+	var all []client.Pause
+	for query := (url.Values{"page_size": {pagedPauses}}); ; {
+		var page client.Pauses
+		if err := api.Get(ctx, "/v1/pauses", query, &page); err != nil {
+			return nil, err
+		}
+		if all = append(all, page.Pauses...); page.NextPageToken == "" {
+			return all, nil
+		}
+		query.Set("page_token", page.NextPageToken)
+	}
 }
 
 // lookForPauses reads the pauses of the banner once for a page. The drawer of calls does not list this call. Without an answer, or

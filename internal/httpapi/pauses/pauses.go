@@ -116,7 +116,7 @@ func (h *pauses) listPauses(c *rest.Call) error {
 }
 
 // TooMany is the problem of a tenant with the maximum number of pauses.
-var TooMany = rest.NewKind("too-many-pauses", 409, "Too many pauses", "The tenant has the maximum number of pauses; end one first, or pause everything.")
+var TooMany = rest.NewKind("too-many-pauses", 409, "Too many pauses", "The tenant has the maximum number of pauses of channels, categories and campaigns; end one first, or pause everything.")
 
 // ProblemOf returns the problem for an error about pauses, or nil.
 func ProblemOf(err error) rest.Problemer { return rest.PlainProblem(err, plainProblems) }

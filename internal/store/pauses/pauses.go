@@ -3,6 +3,7 @@ package pauses
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -70,7 +71,7 @@ func (s *Store) CreatePause(ctx context.Context, p pause.Pause) (made pause.Paus
 					return extend(ctx, tx, &made, &p)
 				}
 			}
-			if len(all) >= pause.MaxPerTenant {
+			if p.Scope != pause.All && len(slices.DeleteFunc(all, func(old pause.Pause) bool { return old.Scope == pause.All })) >= pause.MaxPerTenant {
 				return pause.ErrTooMany
 			}
 			rows, _ := tx.Query(ctx, `

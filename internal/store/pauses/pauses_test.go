@@ -214,8 +214,14 @@ func TestPause_Bounds(t *testing.T) {
 	for i := range pause.MaxPerTenant {
 		b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.Category, Name: fmt.Sprint("c", i)})
 	}
-	if _, _, err := b.CreatePause(t.Context(), pause.Pause{ID: uuid.New(), Tenant: b.TenantID, Scope: pause.All}); !errors.Is(err, pause.ErrTooMany) {
+	if _, _, err := b.CreatePause(t.Context(), pause.Pause{ID: uuid.New(), Tenant: b.TenantID, Scope: pause.Channel, Name: "log"}); !errors.Is(err, pause.ErrTooMany) {
 		t.Errorf("one too many: %v", err)
+	}
+	everything := b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.All})
+	b.ends(t, b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.Category, Name: "c0"})) // it is in force already
+	b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.Category, Name: "c0"})            // everything does not count
+	if again := b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.All}); again.ID != everything.ID {
+		t.Errorf("everything again: %+v", again)
 	}
 	seen, after := 0, pause.Position{}
 	for {
@@ -228,11 +234,11 @@ func TestPause_Bounds(t *testing.T) {
 		}
 		after = *page.Next
 	}
-	if seen != pause.MaxPerTenant+1 {
+	if seen != pause.MaxPerTenant+2 {
 		t.Errorf("the list has %d", seen)
 	}
 	counts, err := b.PauseCounts(t.Context())
-	if err != nil || counts["all"] != 1 || counts["category"] != pause.MaxPerTenant || counts["campaign"] != 0 {
+	if err != nil || counts["all"] != 2 || counts["category"] != pause.MaxPerTenant || counts["campaign"] != 0 {
 		t.Errorf("%v, %v", counts, err)
 	}
 }
