@@ -819,9 +819,11 @@ func (a PausesAPI) List(ctx context.Context) iter.Seq2[Pause, error] {
 // progress is finished. Pushes are still booked, keep their places, and expire at their usual time. When the pause
 // ends, the pushes that became due are sent as the quota allows.
 //
-// The same scope and name again return the pause that is in force, with a 200; if the repeated request has a later
-// until, or none, the pause ends as late as that. A tenant may have 100 pauses. Bypass and service levels do not pass a
-// pause.
+// The same scope and name again return the pause that is in force, with a 200. The pause takes over the reason and the
+// until that the repeated request gives, also null; what is left out stays. A change is in the audit log, and webhooks
+// get sending.paused again. So a request can be repeated safely, and needs no Idempotency-Key: the scope and the name
+// are its key. A tenant may have 100 pauses of channels, categories and campaigns, and always one of everything. Bypass
+// and service levels do not pass a pause.
 //
 // Refusals of its own: [Forbidden].
 func (a PausesAPI) Create(ctx context.Context, body NewPause) (Pause, error) {

@@ -2844,7 +2844,7 @@ type NewPause struct {
 	// Examples: push
 	Name interface{} `json:"name,omitempty,omitzero"`
 
-	// Reason Why sending is paused; people see it.
+	// Reason Why sending is paused; people see it. null, the default: no reason.
 	//
 	// Examples: wrong text
 	Reason interface{} `json:"reason,omitempty,omitzero"`

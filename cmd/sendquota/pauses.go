@@ -74,11 +74,14 @@ func (t pauseTarget) pause(ctx context.Context, st *store.Store) (p pause.Pause,
 	return p, of, nil
 }
 
+// never is the --until of a pause without an end.
+const never = "never"
+
 type pauseSending struct {
 	jsonFlag
 	pauseTarget
-	Reason string `placeholder:"TEXT" help:"Why; tenants see it."`
-	Until  string `placeholder:"TIME" help:"The end of the pause, such as 2026-12-01T09:00:00Z, or a duration from now, such as 2h. Default: until resume."`
+	Reason *string `placeholder:"TEXT" help:"Why; tenants see it. Without it, a pause that is in force keeps its reason."`
+	Until  string  `placeholder:"TIME" help:"The end of the pause, such as 2026-12-01T09:00:00Z, or a duration from now, such as 2h; never: until resume. Default: until resume; a pause that is in force keeps its end."`
 }
 
 // Validate is called by kong.
@@ -87,21 +90,21 @@ func (c pauseSending) Validate() error {
 	if _, err := c.until(time.Now()); err != nil {
 		errs = append(errs, err)
 	}
-	if len(c.Reason) > 500 {
-		errs = append(errs, fmt.Errorf("--reason: must have at most 500 bytes, has %d", len(c.Reason)))
+	if c.Reason != nil && len(*c.Reason) > 500 {
+		errs = append(errs, fmt.Errorf("--reason: must have at most 500 bytes, has %d", len(*c.Reason)))
 	}
 	return errors.Join(errs...)
 }
 
 // until returns the end of the pause; zero: it has none.
 func (c pauseSending) until(now time.Time) (at time.Time, err error) {
-	if c.Until == "" {
+	if c.Until == "" || c.Until == never {
 		return at, nil
 	}
 	if at, err = time.Parse(time.RFC3339, strings.ToUpper(c.Until)); err != nil {
 		d, wrong := duration.Parse(c.Until)
 		if wrong != nil || d <= 0 {
-			return at, fmt.Errorf("--until %s: must be a time such as 2026-12-01T09:00:00Z, or a duration such as 2h", brief(c.Until))
+			return at, fmt.Errorf("--until %s: must be a time such as 2026-12-01T09:00:00Z, a duration such as 2h, or never", brief(c.Until))
 		}
 		at = now.Add(d)
 	}
@@ -118,7 +121,9 @@ func (c pauseSending) Run() error {
 		if err != nil {
 			return err
 		}
-		p.ID, p.Reason = uuid.Must(uuid.NewV7()), c.Reason
+		if p.ID = uuid.Must(uuid.NewV7()); c.Reason != nil {
+			p.Reason = *c.Reason
+		}
 		if p.Until, err = c.until(time.Now()); err != nil {
 			return err
 		}
@@ -127,7 +132,7 @@ func (c pauseSending) Run() error {
 				return err
 			}
 		}
-		made, found, err := st.CreatePause(ctx, p)
+		made, found, err := st.CreatePause(ctx, p, pause.Given{Reason: c.Reason != nil, Until: c.Until != ""})
 		if err != nil {
 			return err
 		}

@@ -144,7 +144,7 @@ func TestPauses_Roles(t *testing.T) {
 func TestPauses_Operator(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	made, _, err := b.store.CreatePause(t.Context(), pause.Pause{ID: uuid.Must(uuid.NewV7()), Scope: pause.Channel, Name: "sms", Reason: "maintenance"})
+	made, _, err := b.store.CreatePause(t.Context(), pause.Pause{ID: uuid.Must(uuid.NewV7()), Scope: pause.Channel, Name: "sms", Reason: "maintenance"}, pause.Given{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestPauses_Lifecycle(t *testing.T) {
 	b.send("GET", "/v1/pauses/"+id, "").must(t, 404)
 }
 
-// TestPauses_Until checks that a repeated pause ends as late as any request asked for, and that one that is over is gone.
+// TestPauses_Until checks that a repeated pause ends when the last request asks for, and that one that is over is gone.
 func TestPauses_Until(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -51,7 +51,7 @@ func TestPauses_Until(t *testing.T) {
 	}
 	soon, later := at(time.Hour), at(2*time.Hour)
 	made := b.send("POST", "/v1/pauses", body(`"`+soon+`"`))
-	for _, step := range []struct{ until, want string }{{soon, soon}, {later, later}, {soon, later}, {"", ""}, {soon, ""}} {
+	for _, step := range []struct{ until, want string }{{soon, soon}, {later, later}, {soon, soon}, {"", ""}, {soon, soon}} {
 		asked := "null"
 		if step.until != "" {
 			asked = `"` + step.until + `"`

@@ -65,6 +65,22 @@ func (p *Pause) Same(o *Pause) bool {
 	return p.Tenant == o.Tenant && p.Scope == o.Scope && p.Name == o.Name
 }
 
+// Given names the members of a pause that a request gives. The others have their defaults in a new pause, and stay in one that is in force.
+type Given struct{ Reason, Until bool }
+
+// Repeated returns the pause, which is in force, after another request for the same, and whether that changes it: it takes over what the
+// request gives.
+func (p Pause) Repeated(by *Pause, given Given) (after Pause, changed bool) {
+	after = p
+	if given.Reason {
+		after.Reason = by.Reason
+	}
+	if given.Until {
+		after.Until = by.Until.Truncate(time.Microsecond) // as Postgres keeps it
+	}
+	return after, after.Reason != p.Reason || !after.Until.Equal(p.Until)
+}
+
 // Extends reports whether the pause ends later than another one.
 func (p *Pause) Extends(o *Pause) bool {
 	return !o.Until.IsZero() && (p.Until.IsZero() || p.Until.After(o.Until))

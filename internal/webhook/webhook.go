@@ -83,7 +83,7 @@ const (
 
 	EventChannelUnhealthy Event = "channel.unhealthy" // a channel refuses too many of the tenant's pushes, or its provider is down
 
-	EventSendingPaused  Event = "sending.paused"  // a pause of the tenant or of the operator has begun
+	EventSendingPaused  Event = "sending.paused"  // a pause of the tenant or of the operator has begun, or has been changed
 	EventSendingResumed Event = "sending.resumed" // a pause has ended
 )
 

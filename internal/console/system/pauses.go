@@ -2,6 +2,7 @@ package system
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -157,7 +158,7 @@ func stopSending(p *frame.Page) error {
 		}
 		bad.Add("until", err)
 	}
-	ask := client.NewPause{Scope: client.NewPauseScope(scope)}
+	ask := client.NewPause{Scope: client.NewPauseScope(scope), Until: json.RawMessage("null")} // without an end, also if the same is stopped already
 	if reason != "" {
 		ask.Reason = reason
 	}

@@ -19,7 +19,8 @@ const maxReason = 500
 // pauseForm is a pause in a request.
 type pauseForm struct {
 	pause.Pause
-	named bool // name is present, and not null
+	named bool        // name is present, and not null
+	given pause.Given // the members that are present, also as null
 }
 
 var pauseFields = rest.Table[pauseForm]{SchemaName: "NewPause", Check: (*pauseForm).check, Fields: []rest.Field[pauseForm]{
@@ -27,9 +28,9 @@ var pauseFields = rest.Table[pauseForm]{SchemaName: "NewPause", Check: (*pauseFo
 		"What to stop: everything, or the pushes of a channel, a category or a campaign.", "channel"),
 	rest.Row("name", rest.Optional, rest.Named(func(f *pauseForm, s string) { f.Name, f.named = s, true }, 1, pushes.MaxCategory).OrNull(func(*pauseForm) {}),
 		"The channel, the category, or the id of the campaign. Required, unless the scope is all; then it must be absent or null.", "push"),
-	rest.Row("reason", rest.Optional, rest.Text(func(f *pauseForm, s string) { f.Reason = s }, 0, maxReason).OrNull(func(*pauseForm) {}),
-		"Why sending is paused; people see it.", "wrong text"),
-	rest.Row("until", rest.Optional, rest.Moment(func(f *pauseForm, t time.Time) { f.Until = t }).OrNull(func(*pauseForm) {}),
+	rest.Row("reason", rest.Optional, rest.Text(func(f *pauseForm, s string) { f.Reason, f.given.Reason = s, true }, 0, maxReason).OrNull(func(f *pauseForm) { f.given.Reason = true }),
+		"Why sending is paused; people see it. null, the default: no reason.", "wrong text"),
+	rest.Row("until", rest.Optional, rest.Moment(func(f *pauseForm, t time.Time) { f.Until, f.given.Until = t, true }).OrNull(func(f *pauseForm) { f.given.Until = true }),
 		"The end of the pause, with a zone, in the future. null, the default: the pause goes on until it is deleted.", nil),
 }}
 

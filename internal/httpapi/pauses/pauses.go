@@ -21,7 +21,7 @@ const Path = "/v1/pauses"
 
 // Store keeps pauses, and knows campaigns.
 type Store interface {
-	CreatePause(ctx context.Context, p pause.Pause) (made pause.Pause, found bool, err error)
+	CreatePause(ctx context.Context, p pause.Pause, given pause.Given) (made pause.Pause, found bool, err error)
 	DeletePause(ctx context.Context, tenant, id uuid.UUID) (pause.Pause, error)
 	Pauses(ctx context.Context, tenant uuid.UUID, after pause.Position, limit int) (pause.Page, error)
 	Pause(ctx context.Context, tenant, id uuid.UUID) (pause.Pause, error)
@@ -68,7 +68,7 @@ func (h *pauses) createPause(c *rest.Call) error {
 		return err
 	}
 	f.ID, f.Tenant = uuid.Must(uuid.NewV7()), c.Caller.Tenant
-	p, found, err := h.store.CreatePause(c.Request.Context(), f.Pause)
+	p, found, err := h.store.CreatePause(c.Request.Context(), f.Pause, f.given)
 	var late rest.FieldErrors
 	switch {
 	case errors.Is(err, pause.ErrNoCampaign):

@@ -22,12 +22,13 @@ func (h *pauses) routes(s *rest.Spec) []rest.Operation {
 		Summary: "Stop sending",
 		Description: "From two seconds after the answer on, no attempt begins in the scope of the pause, over all workers; an attempt in progress is finished. " +
 			"Pushes are still booked, keep their places, and expire at their usual time. When the pause ends, the pushes that became due are sent as the quota allows.\n\n" +
-			"The same scope and name again return the pause that is in force, with a 200; if the repeated request has a later until, or none, the pause ends as late as that. " +
+			"The same scope and name again return the pause that is in force, with a 200. The pause takes over the reason and the until that the repeated request gives, also null; " +
+			"what is left out stays. A change is in the audit log, and webhooks get sending.paused again. So a request can be repeated safely, and needs no Idempotency-Key: the scope and the name are its key. " +
 			"A tenant may have 100 pauses of channels, categories and campaigns, and always one of everything. Bypass and service levels do not pass a pause.",
 		Body:   pauseFields.Body(s, map[string]any{"scope": "channel", "name": "push", "reason": "wrong text", "until": nil}),
 		Status: http.StatusCreated, Answer: "The pause is in force.", Example: example, Problems: []rest.Kind{TooMany, rest.NotFound},
 		Finish: func(all map[string]*huma.Response) {
-			all["200"] = s.Response("The pause of this scope and name was in force already.", example)
+			all["200"] = s.Response("The pause of this scope and name was in force already; it has what the request gave.", example)
 			for _, status := range []string{"200", "201"} {
 				rest.AddHeader(all[status], "Location", "The path of the pause.")
 			}

@@ -21,7 +21,7 @@ func setup(t testing.TB) *bundle { return &bundle{storetest.SetupAlone(t)} }
 func (b *bundle) pauses(t testing.TB, p pause.Pause) pause.Pause {
 	t.Helper()
 	p.ID = uuid.Must(uuid.NewV7())
-	made, _, err := b.CreatePause(t.Context(), p)
+	made, _, err := b.CreatePause(t.Context(), p, pause.Given{Reason: true, Until: true})
 	if err != nil {
 		t.Fatal(err)
 	}

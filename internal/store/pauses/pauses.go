@@ -47,9 +47,9 @@ func lock(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) error {
 }
 
 // CreatePause stops sending in a scope. From the commit on, no attempt begins there. If a pause of the same tenant, scope and
-// name is in force, that pause is returned; if the new one would end later, that one ends later, too. The errors are
+// name is in force, that pause is returned, and changed as [pause.Pause.Repeated] decides. The errors are
 // [pause.ErrTooMany], [pause.ErrNoCampaign] and [pause.ErrPast].
-func (s *Store) CreatePause(ctx context.Context, p pause.Pause) (made pause.Pause, found bool, err error) {
+func (s *Store) CreatePause(ctx context.Context, p pause.Pause, given pause.Given) (made pause.Pause, found bool, err error) {
 	err = s.db.Change(ctx, p.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if err := lock(ctx, tx, p.Tenant); err != nil {
@@ -67,8 +67,9 @@ func (s *Store) CreatePause(ctx context.Context, p pause.Pause) (made pause.Paus
 			}
 			for _, old := range all {
 				if old.Same(&p) {
-					made, found = old, earlier == 0 || old.ID != p.ID // an earlier run may have created it
-					return extend(ctx, tx, &made, &p)
+					found = earlier == 0 || old.ID != p.ID // an earlier run may have created it
+					made, err = repeat(ctx, tx, &old, &p, given)
+					return err
 				}
 			}
 			if p.Scope != pause.All && len(slices.DeleteFunc(all, func(old pause.Pause) bool { return old.Scope == pause.All })) >= pause.MaxPerTenant {
@@ -110,19 +111,17 @@ func check(ctx context.Context, tx pgx.Tx, p *pause.Pause) error {
 	return nil
 }
 
-// extend lets a pause end later, if another one would.
-func extend(ctx context.Context, tx pgx.Tx, made, by *pause.Pause) (err error) {
-	if !by.Extends(made) {
-		return nil
-	}
-	old := *made
-	rows, _ := tx.Query(ctx, `UPDATE pauses SET until = $2 WHERE id = $1 RETURNING `+pauseColumns, made.ID, zeronull.Timestamptz(by.Until))
-	if *made, err = pgx.CollectExactlyOneRow(rows, scanPause); err != nil {
-		return err
+// repeat changes a pause that is in force as another request for the same asks for. A change has an entry in the audit log and an event.
+func repeat(ctx context.Context, tx pgx.Tx, old, by *pause.Pause, given pause.Given) (pause.Pause, error) {
+	after, changed := old.Repeated(by, given)
+	if !changed {
+		return after, nil
 	}
 	b := &pgx.Batch{}
-	queueRecord(b, push.ActorOf(ctx), made, auditlog.PauseChange, differenceOf(&old, made))
-	return tx.SendBatch(ctx, b).Close()
+	b.Queue(`UPDATE pauses SET until = $2, reason = $3 WHERE id = $1`, after.ID, zeronull.Timestamptz(after.Until), after.Reason)
+	queueEvent(b, &after, webhook.EventSendingPaused, "")
+	queueRecord(b, push.ActorOf(ctx), &after, auditlog.PauseChange, differenceOf(old, &after))
+	return after, tx.SendBatch(ctx, b).Close()
 }
 
 // inForceOf lists a tenant's pauses that are in force.

@@ -214,7 +214,7 @@ func TestPause_Bounds(t *testing.T) {
 	for i := range pause.MaxPerTenant {
 		b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.Category, Name: fmt.Sprint("c", i)})
 	}
-	if _, _, err := b.CreatePause(t.Context(), pause.Pause{ID: uuid.New(), Tenant: b.TenantID, Scope: pause.Channel, Name: "log"}); !errors.Is(err, pause.ErrTooMany) {
+	if _, _, err := b.CreatePause(t.Context(), pause.Pause{ID: uuid.New(), Tenant: b.TenantID, Scope: pause.Channel, Name: "log"}, pause.Given{}); !errors.Is(err, pause.ErrTooMany) {
 		t.Errorf("one too many: %v", err)
 	}
 	everything := b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.All})
