@@ -822,8 +822,9 @@ func (a PausesAPI) List(ctx context.Context) iter.Seq2[Pause, error] {
 // The same scope and name again return the pause that is in force, with a 200. The pause takes over the reason and the
 // until that the repeated request gives, also null; what is left out stays. A change is in the audit log, and webhooks
 // get sending.paused again. So a request can be repeated safely, and needs no Idempotency-Key: the scope and the name
-// are its key. A tenant may have 100 pauses of channels, categories and campaigns, and always one of everything. Bypass
-// and service levels do not pass a pause.
+// are its key. A category may be one that does not exist yet; the answer then has a warning, with the nearest name. A
+// tenant may have 100 pauses of channels, categories and campaigns, and always one of everything. Bypass and service
+// levels do not pass a pause.
 //
 // Refusals of its own: [Forbidden].
 func (a PausesAPI) Create(ctx context.Context, body NewPause) (Pause, error) {

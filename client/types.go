@@ -3361,6 +3361,9 @@ type Pause struct {
 
 	// Until The end of the pause; null: it has none, and goes on until it is deleted.
 	Until time.Time `json:"until"`
+
+	// Warning In the answer to a request for a pause: why it may not stop what was meant, such as a category that no policy and no push has so far. Absent: nothing is known against it.
+	Warning string `json:"warning,omitempty,omitzero"`
 }
 
 // PauseScope defines model for Pause.Scope.

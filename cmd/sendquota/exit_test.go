@@ -56,6 +56,7 @@ var commandRows = []commandRow{
 	{"seal rotate", "", "", ofSeal},
 	{"tenants create", "acme", "", ofStore},
 	{"pause", "--tenant acme --category news --reason test --until 2h", "--tenant none --all", ofStore},
+	{"pauses", "", "--tenant none", ofStore},
 	{"resume", "--tenant acme --category news", "--tenant none --all", ofStore},
 	{"tenants list", "", "", ofStore},
 	{"tenants top", "", "", ofStore},

@@ -59,7 +59,8 @@ var commands struct {
 		Apply applyPolicy `cmd:"" help:"Put the policy of a file in force for a tenant, or forecast its effect."`
 	} `cmd:"" help:"Policies of tenants in files: rules, categories and quiet hours."`
 	Pause    pauseSending  `cmd:"" help:"Stop sending for a tenant, or for all: everything, a channel, a category or a campaign. No attempt begins from two seconds on. Succeeds if it is paused already."`
-	Resume   resumeSending `cmd:"" help:"End such a pause. What became due meanwhile is sent, as the quota allows. Succeeds if nothing is paused."`
+	Pauses   listPauses    `cmd:"" help:"List what is paused: for a tenant, or by the operator for all."`
+	Resume   resumeSending `cmd:"" help:"End such a pause, by its scope or its id. What became due meanwhile is sent, as the quota allows. Succeeds if nothing is paused."`
 	Status   showStatus    `cmd:"" help:"Count the pushes that wait, are due and are under way, by tenant."`
 	Channels struct {
 		List   showChannels  `cmd:"" default:"withargs" help:"List the channels, as workers see them, with due pushes and the attempts of the last minute; with --tenant, of one tenant, with its own."`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 )
 
 // pauseTarget names what is paused or resumed: a tenant or all of them, and a part of their sending.
@@ -140,7 +142,14 @@ func (c pauseSending) Run() error {
 		if found {
 			text = "%s of %s is paused already%s\n"
 		}
-		return c.print(pauseViewOf(made), text, scopeText(made), of, untilText(made))
+		v := pauseViewOf(made)
+		if v.Warning, err = warningOf(ctx, cfg, st, made); err != nil {
+			return err
+		}
+		if v.Warning != "" {
+			fmt.Fprintln(os.Stderr, "warning:", v.Warning)
+		}
+		return c.print(v, text, scopeText(made), of, untilText(made))
 	})
 }
 
@@ -174,6 +183,30 @@ func checkChannel(ctx context.Context, cfg config.Config, st *store.Store, p pau
 	return nil
 }
 
+// warningOf returns why a pause may not stop what was meant, or "".
+func warningOf(ctx context.Context, cfg config.Config, st *store.Store, p pause.Pause) (string, error) {
+	if p.Scope != pause.Category {
+		return "", nil
+	}
+	known, err := st.UsedCategories(ctx, p.Tenant)
+	if err != nil {
+		return "", err
+	}
+	file := p.Tenant == uuid.Nil
+	err = st.EachTenant(ctx, p.Tenant, func(t accounts.TenantInfo) error {
+		v, err := st.Policy(ctx, t.ID)
+		if v.Document != nil {
+			known = append(known, v.Document.CategoryNames()...)
+		}
+		file = file || v.Document == nil
+		return err
+	})
+	if file {
+		known = append(known, cfg.Policy.Document.CategoryNames()...)
+	}
+	return p.Warning(known), err
+}
+
 // pauseView has null for a missing name, end and tenant.
 type pauseView struct {
 	ID        uuid.UUID   `json:"id"`
@@ -183,6 +216,7 @@ type pauseView struct {
 	Reason    string      `json:"reason"`
 	Until     *time.Time  `json:"until"`
 	CreatedAt time.Time   `json:"created_at"`
+	Warning   string      `json:"warning,omitempty"`
 }
 
 func pauseViewOf(p pause.Pause) pauseView {
@@ -208,36 +242,4 @@ func untilText(p pause.Pause) string {
 		return ""
 	}
 	return " until " + p.Until.UTC().Format(time.RFC3339)
-}
-
-type resumeSending struct {
-	jsonFlag
-	pauseTarget
-}
-
-// Validate is called by kong.
-func (c resumeSending) Validate() error { return c.check() }
-
-// Run ends a pause.
-func (c resumeSending) Run() error {
-	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		p, of, err := c.pause(ctx, st)
-		if err != nil {
-			return err
-		}
-		page, err := st.Pauses(ctx, p.Tenant, pause.Position{}, pause.MaxListed)
-		if err != nil {
-			return err
-		}
-		for _, one := range page.Pauses {
-			if !one.Same(&p) {
-				continue
-			}
-			if _, err := st.DeletePause(ctx, p.Tenant, one.ID); err != nil {
-				return err
-			}
-			return c.print(map[string]any{"resumed": true, "id": one.ID}, "resumed %s of %s\n", scopeText(p), of)
-		}
-		return c.print(map[string]any{"resumed": false, "id": nil}, "%s of %s was not paused\n", scopeText(p), of)
-	})
 }

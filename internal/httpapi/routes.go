@@ -86,7 +86,7 @@ func (cfg *Config) operations(s *rest.Spec, svc *schedule.Service, now func() ti
 		policies.Operations(s, cfg.Policies),
 		limits.Operations(s, cfg.Limiter),
 		webhooks.Operations(s, cfg.Webhooks),
-		pauses.Operations(s, cfg.Pauses, svc.Channels),
+		pauses.Operations(s, cfg.Pauses, pauses.Names{Channels: svc.Channels, Categories: cfg.Policies.Categories}),
 		schedules.Operations(s, cfg.Schedules, svc),
 		campaigns.Operations(s, cfg.Campaigns, cfg.Simulator, svc, cfg.exports, cfg.simulations),
 		records.Operations(s, records.Sources{

@@ -2,10 +2,12 @@ package pause
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -79,6 +81,15 @@ func (p Pause) Repeated(by *Pause, given Given) (after Pause, changed bool) {
 		after.Until = by.Until.Truncate(time.Microsecond) // as Postgres keeps it
 	}
 	return after, after.Reason != p.Reason || !after.Until.Equal(p.Until)
+}
+
+// Warning returns why the pause may not stop what was meant: no policy and no push has its category. "": nothing is known against it.
+// known are the categories that a policy names, or that pushes have.
+func (p *Pause) Warning(known []string) string {
+	if p.Scope != Category || slices.Contains(known, p.Name) {
+		return ""
+	}
+	return invalid.Suggested("no policy and no push has the category "+p.Name+" so far", p.Name, known)
 }
 
 // Extends reports whether the pause ends later than another one.

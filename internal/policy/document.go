@@ -3,6 +3,8 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 )
 
 // Document is a policy in the form that a tenant writes.
@@ -21,6 +23,18 @@ func (d Document) ChannelNames() []string {
 	}
 	for _, q := range d.QuietHours {
 		names = append(names, q.Channels...)
+	}
+	return names
+}
+
+// CategoryNames returns all categories that the document names; some may be there twice.
+func (d Document) CategoryNames() []string {
+	names := slices.Collect(maps.Keys(d.Categories))
+	for _, r := range d.Rules {
+		names = append(names, r.Categories...)
+	}
+	for _, q := range d.QuietHours {
+		names = append(names, q.Categories...)
 	}
 	return names
 }

@@ -15,6 +15,7 @@ import (
 type Policies struct {
 	store   policyStore
 	effects effectStore
+	used    categoryStore
 	cfg     PoliciesConfig
 }
 
@@ -29,6 +30,11 @@ type PoliciesConfig struct {
 // of lists the channels of a tenant.
 func (c PoliciesConfig) of(tenant uuid.UUID) []string {
 	return Config{Channels: c.Channels, Own: c.Own}.of(tenant).Channels
+}
+
+// categoryStore knows the categories of pushes.
+type categoryStore interface {
+	UsedCategories(ctx context.Context, tenant uuid.UUID) ([]string, error)
 }
 
 // policyStore stores the versions of policies, and the operations that apply changes to existing bookings.
@@ -49,9 +55,10 @@ type effectStore interface {
 func NewPolicies(st interface {
 	policyStore
 	effectStore
+	categoryStore
 }, cfg PoliciesConfig,
 ) *Policies {
-	return &Policies{store: st, effects: st, cfg: cfg}
+	return &Policies{store: st, effects: st, used: st, cfg: cfg}
 }
 
 // File returns the policy of tenants without a policy of their own.
@@ -60,6 +67,20 @@ func (p *Policies) File() policy.Document { return p.cfg.File }
 // InForce returns the policy that decides new submits. Its document is nil if the operator's file is in force.
 func (p *Policies) InForce(ctx context.Context, tenant uuid.UUID) (policy.Version, error) {
 	return p.store.Policy(ctx, tenant)
+}
+
+// Categories returns the categories that the policy in force names, and those of the tenant's pushes.
+func (p *Policies) Categories(ctx context.Context, tenant uuid.UUID) ([]string, error) {
+	v, err := p.store.Policy(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	document := p.cfg.File
+	if v.Document != nil {
+		document = *v.Document
+	}
+	used, err := p.used.UsedCategories(ctx, tenant)
+	return append(used, document.CategoryNames()...), err
 }
 
 // Versions returns up to limit of a tenant's policies before a version, the newest first; 0 starts at the newest.

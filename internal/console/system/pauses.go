@@ -177,7 +177,15 @@ func stopSending(p *frame.Page) error {
 	if err != nil {
 		return stopAgain(p, frame.AtField(err, "name", cmp.Or(scope, "scope")))
 	}
-	return p.Done("Sending of "+stoppedWords(made)+" stops within two seconds. Messages that are being sent now are finished.", p.Link(frame.PausesPath))
+	return p.Done("Sending of "+stoppedWords(made)+" stops within two seconds. Messages that are being sent now are finished."+warningWords(made), p.Link(frame.PausesPath))
+}
+
+// warningWords is what the answer warns of, as one more sentence.
+func warningWords(p client.Pause) string {
+	if p.Warning == "" {
+		return ""
+	}
+	return " But " + p.Warning + "."
 }
 
 func stopAgain(p *frame.Page, why error) error {

@@ -76,7 +76,7 @@ func (h *pauses) readPause(c *rest.Call) (f pauseForm, err error) {
 func (h *pauses) checkName(c *rest.Call, f *pauseForm, found *rest.FieldErrors) error {
 	switch f.Scope {
 	case pause.Channel:
-		if wrong := invalid.UnknownName("channel", f.Name, h.channels(c.Caller.Tenant)); wrong != "" {
+		if wrong := invalid.UnknownName("channel", f.Name, h.names.Channels(c.Caller.Tenant)); wrong != "" {
 			found.Add("name", wrong, f.Name)
 		}
 	case pause.Campaign:

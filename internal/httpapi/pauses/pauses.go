@@ -28,15 +28,21 @@ type Store interface {
 	Campaign(ctx context.Context, tenant, id uuid.UUID) (broadcast.Campaign, error)
 }
 
-// pauses serves pauses.
-type pauses struct {
-	store    Store
-	channels func(tenant uuid.UUID) []string
+// Names lists the names that a pause can have.
+type Names struct {
+	Channels   func(tenant uuid.UUID) []string
+	Categories func(ctx context.Context, tenant uuid.UUID) ([]string, error) // that the tenant's policy or its pushes have
 }
 
-// Operations returns the operations on pauses. channels lists the channels that can be paused.
-func Operations(s *rest.Spec, store Store, channels func(tenant uuid.UUID) []string) []rest.Operation {
-	return (&pauses{store, channels}).routes(s)
+// pauses serves pauses.
+type pauses struct {
+	store Store
+	names Names
+}
+
+// Operations returns the operations on pauses.
+func Operations(s *rest.Spec, store Store, names Names) []rest.Operation {
+	return (&pauses{store, names}).routes(s)
 }
 
 // pauseView is a pause as the API shows it.
@@ -48,6 +54,7 @@ type pauseView struct {
 	Until     *string     `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: it has none, and goes on until it is deleted."`
 	Operator  bool        `json:"operator" doc:"true: the operator has paused all tenants. Only the operator can end this pause."`
 	CreatedAt string      `json:"created_at" format:"date-time"`
+	Warning   string      `json:"warning,omitempty" doc:"In the answer to a request for a pause: why it may not stop what was meant, such as a category that no policy and no push has so far. Absent: nothing is known against it."`
 }
 
 type pausesView struct {
@@ -82,6 +89,12 @@ func (h *pauses) createPause(c *rest.Call) error {
 		return c.Errors.Err()
 	}
 	v := pauseViewOf(p)
+	if p.Scope == pause.Category {
+		// The pause is in force: that the names cannot be read is no error of it.
+		if known, err := h.names.Categories(c.Request.Context(), c.Caller.Tenant); err == nil {
+			v.Warning = p.Warning(known)
+		}
+	}
 	c.Header("Location", Path+"/"+v.ID)
 	if found {
 		return c.Answer(http.StatusOK, v)

@@ -24,7 +24,7 @@ func (h *pauses) routes(s *rest.Spec) []rest.Operation {
 			"Pushes are still booked, keep their places, and expire at their usual time. When the pause ends, the pushes that became due are sent as the quota allows.\n\n" +
 			"The same scope and name again return the pause that is in force, with a 200. The pause takes over the reason and the until that the repeated request gives, also null; " +
 			"what is left out stays. A change is in the audit log, and webhooks get sending.paused again. So a request can be repeated safely, and needs no Idempotency-Key: the scope and the name are its key. " +
-			"A tenant may have 100 pauses of channels, categories and campaigns, and always one of everything. Bypass and service levels do not pass a pause.",
+			"A category may be one that does not exist yet; the answer then has a warning, with the nearest name. A tenant may have 100 pauses of channels, categories and campaigns, and always one of everything. Bypass and service levels do not pass a pause.",
 		Body:   pauseFields.Body(s, map[string]any{"scope": "channel", "name": "push", "reason": "wrong text", "until": nil}),
 		Status: http.StatusCreated, Answer: "The pause is in force.", Example: example, Problems: []rest.Kind{TooMany, rest.NotFound},
 		Finish: func(all map[string]*huma.Response) {

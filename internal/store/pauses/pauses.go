@@ -210,6 +210,12 @@ func (s *Store) Pause(ctx context.Context, tenant, id uuid.UUID) (p pause.Pause,
 	return p, err
 }
 
+// PauseOwner returns the tenant of a pause that is in force, [uuid.Nil] for the operator's, or [push.ErrNotFound].
+func (s *Store) PauseOwner(ctx context.Context, id uuid.UUID) (tenant uuid.UUID, err error) {
+	err = s.db.ReadPool.QueryRow(ctx, `SELECT coalesce(tenant_id, `+pg.NoID+`) FROM pauses WHERE id = $1 AND `+inForce, id).Scan(&tenant)
+	return tenant, pg.Classify(err)
+}
+
 // CountParked counts the pushes that pauses have parked, by channel; [booking.OwnRoute] stands for the channels of tenants. It counts up
 // to [pg.MostCounted] pushes. The index has the channel, so that their rows need not be read.
 func (s *Store) CountParked(ctx context.Context) (map[string]int, error) {
