@@ -3,7 +3,6 @@ package campaign
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/broadcast"
@@ -108,7 +107,7 @@ func checkTemplates(c Change) (bad invalid.FieldErrors) {
 func (s *Service) check(c Change, of broadcast.Campaign) (bad invalid.FieldErrors) {
 	p := c.on(of)
 	if c.Channel != nil && p.Channel != "" && !slices.Contains(s.cfg.channels(of.Tenant), p.Channel) {
-		bad.Add("channel", p.Channel, "unknown channel; the channels are: %s", strings.Join(s.cfg.channels(of.Tenant), ", "))
+		bad.Add("channel", p.Channel, "%s", invalid.UnknownName("channel", p.Channel, s.cfg.channels(of.Tenant)))
 	}
 	s.checkTimes(c, &p, &bad)
 	if c.Spread != nil && (p.Spread < 0 || p.Spread > MaxSpread || p.Spread%quota.Second != 0) {

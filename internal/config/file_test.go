@@ -184,7 +184,7 @@ delivery:
 		{"no channels", "channels: {}", []string{`1: channels: a mapping: must have at least one channel; leave the key out for the default`}},
 		{"channels as a list", "channels: [log]", []string{`1: channels: a list: must be a mapping from names to channels`}},
 		{"types", "channels:\n  a: {type: SMS}\n  b: {type: fax}\n  c: {}\n  d:\n  e: https://h/hush\n  f: hush\n", []string{
-			`2: channels.a.type: "SMS": must be one of webhook, sms, email, fcm, apns, log`,
+			`2: channels.a.type: "SMS": must be one of webhook, sms, email, fcm, apns, log (did you mean sms?)`,
 			`3: channels.b.type: "fax": must be one of webhook, sms, email, fcm, apns, log`,
 			`4: channels.c.type: is required (webhook, sms, email, fcm, apns or log)`,
 			`5: channels.d: null: must be a mapping with a type and the settings of that type; leave the key out for the default`,

@@ -105,12 +105,12 @@ func (c *compiler) window(at string, r Rule) time.Duration {
 func (c *compiler) calendar(at string, r Rule, of *rule) {
 	unit, ok := zone.ParseUnit(r.Per)
 	if !ok {
-		c.bad.Add(at+".per", r.Per, "must be hour, day, week or month")
+		c.bad.Add(at+".per", r.Per, "%s", invalid.Suggested("must be hour, day, week or month", r.Per, units))
 	}
 	start := time.Monday
 	if r.WeekStart != "" {
 		if start, ok = weekday(r.WeekStart); !ok {
-			c.bad.Add(at+".week_start", r.WeekStart, "must be a day of the week, like monday")
+			c.bad.Add(at+".week_start", r.WeekStart, "%s", invalid.Suggested("must be a day of the week, like monday", r.WeekStart, weekdays))
 		}
 		if r.Per != "week" {
 			c.bad.Add(at+".week_start", r.WeekStart, "is only for rules with per: week")
@@ -192,11 +192,17 @@ func (c *compiler) zone(field, name string, absent *time.Location) *time.Locatio
 }
 
 // levels are the service levels that a category may have.
-var levels = []string{"urgent", "normal", "bulk"}
+// The words of members of a policy.
+var (
+	levels   = []string{"urgent", "normal", "bulk"}
+	units    = []string{"hour", "day", "week", "month"}
+	weekdays = []string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
+	actions  = []string{"reject", "defer"}
+)
 
 func (c *compiler) level(field, name string) {
 	if name != "" && !slices.Contains(levels, name) {
-		c.bad.Add(field, name, "must be %s", "urgent, normal or bulk")
+		c.bad.Add(field, name, "%s", invalid.Suggested("must be urgent, normal or bulk", name, levels))
 	}
 }
 

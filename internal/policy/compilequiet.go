@@ -19,7 +19,7 @@ func (c *compiler) quietHours(at string, q QuietHours) {
 	case "defer":
 		of.Defers = true
 	default:
-		c.bad.Add(at+".action", q.Action, "must be reject or defer")
+		c.bad.Add(at+".action", q.Action, "%s", invalid.Suggested("must be reject or defer", q.Action, actions))
 	}
 	hours := zone.Hours{Zone: c.zone(at+".zone", q.Zone, c.terms.zone), Days: c.days(at, q.Days)}
 	hours.From = c.clock(at+".from", q.From, false)

@@ -99,7 +99,7 @@ func (l Limit) Validate() invalid.FieldErrors {
 	var errs invalid.FieldErrors
 	known := slices.Contains(Algorithms, l.Algorithm)
 	if !known {
-		errs.Add("algorithm", string(l.Algorithm), "must be one of: %s", words(Algorithms))
+		errs.Add("algorithm", string(l.Algorithm), "%s", oneOf(string(l.Algorithm), Algorithms))
 	}
 	most := MaxLimit
 	if l.Algorithm == SlidingLog {
@@ -138,19 +138,20 @@ func (l Limit) Validate() invalid.FieldErrors {
 	switch {
 	case l.Refill == "":
 	case !slices.Contains(Refills, l.Refill):
-		errs.Add("refill", string(l.Refill), "must be one of: %s", words(Refills))
+		errs.Add("refill", string(l.Refill), "%s", oneOf(string(l.Refill), Refills))
 	case known && l.Algorithm != TokenBucket:
 		errs.Add("refill", string(l.Refill), "is for %s only", TokenBucket)
 	}
 	return errs
 }
 
-func words[S ~string](all []S) string {
+// oneOf returns the error about a word that is none of those, with the nearest of them.
+func oneOf[S ~string](word string, all []S) string {
 	var words []string
 	for _, s := range all {
 		words = append(words, string(s))
 	}
-	return strings.Join(words, ", ")
+	return invalid.Suggested("must be one of: "+strings.Join(words, ", "), word, words)
 }
 
 // refill returns how long an emptied bucket takes to fill again.

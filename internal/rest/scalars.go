@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/duration"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -83,7 +84,7 @@ func OneOf[T any, W ~string](set func(*T, W), words ...W) Value[T] {
 		if i := slices.Index(all, text); i >= 0 {
 			return words[i], ""
 		}
-		return "", wrong
+		return "", invalid.Suggested(wrong, text, all)
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/invalid"
 )
 
 // Table describes an object that callers send: the members of a JSON object, or the parameters of a query.
@@ -47,6 +49,15 @@ func (o *Table[T]) Find(name string) int {
 		}
 	}
 	return -1
+}
+
+// names lists the names of the fields.
+func (o *Table[T]) names() []string {
+	names := make([]string, len(o.Fields))
+	for i, f := range o.Fields {
+		names[i] = f.Name
+	}
+	return names
 }
 
 // Described returns the row of a field with another description.
@@ -97,7 +108,7 @@ func (o *Table[T]) unknown(name string, raw []byte, deep bool, errs *FieldErrors
 		errs.Add(name, tooDeep, nil)
 	case o.Refuse != nil && o.Refuse(name, raw, errs):
 	default:
-		errs.AddJSON(name, "unexpected property", raw)
+		errs.AddJSON(name, invalid.Suggested("unexpected property", name, o.names()), raw)
 	}
 }
 
@@ -194,7 +205,8 @@ func (o *Table[T]) ReadQuery(r *http.Request, to *T, bad *FieldErrors) {
 		given := values[name]
 		switch {
 		case o.Find(name) < 0:
-			BadParameter(bad, Short([]byte(ValidUTF8(name))), "unexpected parameter", given[0])
+			name = Short([]byte(ValidUTF8(name)))
+			BadParameter(bad, name, invalid.Suggested("unexpected parameter", name, o.names()), given[0])
 		case len(given) > 1:
 			BadParameter(bad, name, "is given more than once", given[1])
 		}

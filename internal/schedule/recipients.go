@@ -111,7 +111,7 @@ func (rs *Recipients) CheckDescription(tenant uuid.UUID, d booking.Description) 
 		at, address := "addresses."+channel, d.Addresses[channel]
 		switch {
 		case !slices.Contains(cfg.Channels, channel):
-			bad.Add(at, address, "%s", unknownChannel(cfg.Channels))
+			bad.Add(at, address, "%s", invalid.UnknownName("channel", channel, cfg.Channels))
 		case cfg.Check != nil:
 			faults, _ := withoutAddress(cfg.Check(channel, address, nil))
 			for _, f := range faults {
@@ -121,7 +121,7 @@ func (rs *Recipients) CheckDescription(tenant uuid.UUID, d booking.Description) 
 	}
 	for i, channel := range d.OptOuts.Channels {
 		if !slices.Contains(cfg.Channels, channel) {
-			bad.Add(fmt.Sprintf("opt_outs.channels[%d]", i), channel, "%s", unknownChannel(cfg.Channels))
+			bad.Add(fmt.Sprintf("opt_outs.channels[%d]", i), channel, "%s", invalid.UnknownName("channel", channel, cfg.Channels))
 		}
 	}
 	return bad

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -172,7 +171,7 @@ func channelIn(channels []string, name string, bad *invalid.FieldErrors) string 
 		return channels[0]
 	}
 	if !slices.Contains(channels, name) {
-		bad.Add("channel", name, "%s", unknownChannel(channels))
+		bad.Add("channel", name, "%s", invalid.UnknownName("channel", name, channels))
 	}
 	return name
 }
@@ -210,8 +209,3 @@ func (pl *Planner) DefaultZone(ctx context.Context, tenant uuid.UUID) (string, e
 // paused reports whether a pause stops a push now. Call it after a transaction of the tenant: that has found the pauses in
 // force.
 func (pl *Planner) paused(p *push.Push) bool { return pl.store.Paused(p, pl.now()) }
-
-// unknownChannel returns the fault of a channel that is not configured.
-func unknownChannel(channels []string) string {
-	return "unknown channel; the channels are: " + strings.Join(channels, ", ")
-}

@@ -71,10 +71,11 @@ func (t *Table) Words(name, preset, meaning string, to *map[string]string, words
 		}
 		read, entries := map[string]string{}, p.children()
 		for _, entry := range entries {
-			if word, ok := textOf(entry.node); ok && slices.Contains(words, word) {
+			word, ok := textOf(entry.node)
+			if ok && slices.Contains(words, word) {
 				read[entry.name] = word
 			} else {
-				entry.BadValue("must be one of %s", strings.Join(words, ", "))
+				entry.BadValue("must be one of %s%s", strings.Join(words, ", "), didYouMean(word, words))
 			}
 		}
 		if len(read) == len(entries) {

@@ -67,11 +67,7 @@ func (t *Table) OneOf(name, preset, meaning string, to *string, words ...string)
 			*to = s
 			return
 		}
-		near := ""
-		if word := closest(s, words); word != "" {
-			near = " (did you mean " + word + "?)"
-		}
-		p.BadValue("must be one of %s%s", strings.Join(words, ", "), near)
+		p.BadValue("must be one of %s%s", strings.Join(words, ", "), didYouMean(s, words))
 	})
 	t.last().shown(Form{Kind: KindWord, Words: words}, func() any { return *to })
 }

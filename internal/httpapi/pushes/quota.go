@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -64,8 +64,10 @@ func (h *quotas) recipientQuota(c *rest.Call) error {
 
 // subject returns the recipient of the path, and checks the channel.
 func (h *quotas) subject(c *rest.Call, channel string) quota.Recipient {
-	if channel != "" && !slices.Contains(h.svc.Channels(c.Caller.Tenant), channel) {
-		rest.BadParameter(&c.Errors, "channel", "unknown channel; the channels are: "+strings.Join(h.svc.Channels(c.Caller.Tenant), ", "), channel)
+	if channel != "" {
+		if wrong := invalid.UnknownName("channel", channel, h.svc.Channels(c.Caller.Tenant)); wrong != "" {
+			rest.BadParameter(&c.Errors, "channel", wrong, channel)
+		}
 	}
 	return quota.Recipient{Tenant: c.Caller.Tenant, ID: c.Text}
 }

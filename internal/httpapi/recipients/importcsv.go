@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -81,7 +82,7 @@ func csvColumnOf(name string, channels []string) (column csvColumn, of booking.M
 	case kind == "address" && slices.Contains(channels, part):
 		return csvAddress(part), booking.Addresses, ""
 	case kind == "address":
-		return nil, 0, "unknown channel; the channels are: " + strings.Join(channels, ", ")
+		return nil, 0, invalid.UnknownName("channel", part, channels)
 	case kind == "limit" && ruleName.MatchString(part):
 		return csvLimit(part), booking.Limits, ""
 	case kind == "limit":
