@@ -144,15 +144,19 @@ func listedChannel(c config.Channel) records.Channel {
 	}
 }
 
-// channelRates calls each for the configured channels. Rows of other channels get no label.
+// channelRates calls each for the configured channels, and for all channels of tenants together. Rows of other channels get no label.
 func (a *App) channelRates(ctx context.Context, each func(channel string, attempts, rejected, tenants int)) error {
 	rates, err := a.store.ChannelRates(ctx)
-	for _, name := range a.channels.Names() {
-		if r := rates[name]; err == nil {
-			each(name, r.Attempts, r.Rejected, r.Tenants)
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	for _, name := range a.channels.Names() {
+		r := rates[name]
+		each(name, r.Attempts, r.Rejected, r.Tenants)
+	}
+	own := rates[channelhealth.OwnChannel("")]
+	each(delivery.OwnLabel, own.Attempts, own.Rejected, own.Tenants)
+	return nil
 }
 
 // pausedPushes counts the due pushes that pauses hold, by configured channel; those of all channels of tenants have one label.

@@ -60,11 +60,12 @@ func readOutcomes(rows pgx.Rows, r *channelhealth.Report) error {
 	return err
 }
 
-// ChannelRates returns, by channel, the outcomes of the attempts of all tenants in the last minutes.
+// ChannelRates returns, by channel, the outcomes of the attempts of all tenants in the last minutes. All channels that tenants have made
+// are one, [channelhealth.OwnChannel] without a name.
 func (s *Store) ChannelRates(ctx context.Context) (rates map[string]channelhealth.Rates, err error) {
 	rows, _ := s.db.ReadPool.Query(ctx, `
-		SELECT channel, sum(attempts)::int, sum(rejected)::int, (count(*) FILTER (WHERE `+outcomesState+` = 'rejecting'))::int
-		FROM (`+outcomesSQL+` GROUP BY tenant_id, channel) o GROUP BY channel`, channelhealth.OutcomesSpan)
+		SELECT CASE WHEN starts_with(channel, '*') THEN '*' ELSE channel END, sum(attempts)::int, sum(rejected)::int, (count(DISTINCT tenant_id) FILTER (WHERE `+outcomesState+` = 'rejecting'))::int
+		FROM (`+outcomesSQL+` GROUP BY tenant_id, channel) o GROUP BY 1`, channelhealth.OutcomesSpan)
 	rates = map[string]channelhealth.Rates{}
 	var (
 		channel string
