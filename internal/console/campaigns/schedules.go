@@ -38,6 +38,7 @@ type scheduleView struct {
 	Runs      client.RunsPage
 	Campaigns []client.Campaign // that can be patterns
 	Pattern   *client.Campaign  // that is sent; nil: a push, or it cannot be read any more
+	Written   string            // the size of the text of the form; empty: it was not asked for
 }
 
 // sentBy is the message that a schedule sends.
@@ -210,6 +211,9 @@ func createSchedule(p *frame.Page) error {
 		wrong.Add("push.message", readMessage(p.Request.PostForm, made.Push.Message))
 	}
 	err := wrong.Problem()
+	if err == nil && p.Field("do") == "check" {
+		return checkText(p, made)
+	}
 	var one client.Schedule
 	if err == nil {
 		one, err = p.API.Schedules.Create(p.Context(), p.Field("once"), made)
