@@ -18,7 +18,7 @@ func TestNearestNames(t *testing.T) {
 		{"POST", "/v1/pauses", `{"scope": "channel", "name": "psuh"}`, "body.name", "unknown channel; the nearest name is push. The channels are: push, sms"},
 		{"POST", "/v1/pushes", `{"recipient": "a", "message": {}, "messge": {}}`, "body.messge", "unexpected property; the nearest name is message"},
 		{"POST", "/v1/pushes", `{"recipient": "a", "message": {}, "channel": "Smss"}`, "body.channel", "unknown channel; the nearest name is sms. The channels are: push, sms"},
-		{"PUT", "/v1/policy", `{"rules": [], "categories": {"code": {"levle": "urgent"}}}`, "body.categories.code.levle", "unexpected property; the nearest name is level"},
+		{"PUT", "/v1/policy", `{"rules": [], "categories": {"code": {"elvel": "urgent"}}}`, "body.categories.code.elvel", "unexpected property; the nearest name is level"},
 		{"PUT", "/v1/policy", `{"rules": [], "categories": {"code": {"level": "urgnt"}}}`, "body.categories.code.level", "must be one of: urgent, normal, bulk; the nearest name is urgent"},
 		{"PUT", "/v1/policy", `{"rules": [{"name": "a", "limit": 1, "per": "wek"}]}`, "body.rules[0].per", "must be one of: hour, day, week, month; the nearest name is week"},
 		{"GET", "/v1/pushes?staus=sent", "", "query.staus", "unexpected parameter; the nearest name is status"},
