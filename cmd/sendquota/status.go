@@ -110,11 +110,7 @@ func (c showChannels) Run() error {
 				}
 				delete(report.Channels, o.Name)
 			}
-			maps.DeleteFunc(report.Channels, func(name string, _ *channelhealth.Health) bool {
-				i := slices.IndexFunc(cfg.Channels, func(one config.Channel) bool { return one.Name == name })
-				own := strings.HasPrefix(name, channelhealth.OwnChannel(""))
-				return own || i >= 0 && c.Tenant != nil && !cfg.Channels[i].Offered(t.Name)
-			})
+			maps.DeleteFunc(report.Channels, func(name string, _ *channelhealth.Health) bool { return c.hidden(cfg, t.Name, name) })
 			for name, h := range report.Channels {
 				found[name] = found[name].and(name, ofOperator, h)
 				if by := report.StoppedBy(name, time.Now()); by != nil && (c.Tenant != nil || by.Tenant == uuid.Nil) {
@@ -131,13 +127,22 @@ func (c showChannels) Run() error {
 			views = []channelView{}
 		}
 		titles := []string{"CHANNEL", "OWNER", "STATE", "UNTIL", "DUE", "PAUSED", "DELIVERED", "REFUSED", "UNKNOWN"}
-		return printList(os.Stdout, c.JSON, "channels", views, titles, func(v channelView) []string {
-			return []string{
-				v.Channel, v.Owner, cmp.Or(v.Problem, string(v.State), "-"), timeOrDash(v.Until), strconv.Itoa(v.Due), strconv.Itoa(v.Paused),
-				strconv.Itoa(v.Attempts[push.Delivered]), strconv.Itoa(v.Attempts[push.Refused]), strconv.Itoa(v.Attempts[push.Unknown]),
-			}
-		})
+		return printList(os.Stdout, c.JSON, "channels", views, titles, channelView.row)
 	})
+}
+
+// hidden reports whether a channel has no row for a tenant: a deleted one of tenants, or one that is not offered to this one.
+func (c showChannels) hidden(cfg config.Config, tenant, name string) bool {
+	i := slices.IndexFunc(cfg.Channels, func(one config.Channel) bool { return one.Name == name })
+	return strings.HasPrefix(name, channelhealth.OwnChannel("")) || i >= 0 && c.Tenant != nil && !cfg.Channels[i].Offered(tenant)
+}
+
+// row returns the columns of the view.
+func (v channelView) row() []string {
+	return []string{
+		v.Channel, v.Owner, cmp.Or(v.Problem, string(v.State), "-"), timeOrDash(v.Until), strconv.Itoa(v.Due), strconv.Itoa(v.Paused),
+		strconv.Itoa(v.Attempts[push.Delivered]), strconv.Itoa(v.Attempts[push.Refused]), strconv.Itoa(v.Attempts[push.Unknown]),
+	}
 }
 
 // and returns the view with what is known of a channel of one more tenant. The state is the worst of all tenants.
