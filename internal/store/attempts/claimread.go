@@ -174,12 +174,12 @@ func (s *Store) readLive(ctx context.Context, c *pgxpool.Conn, locks pg.Locking,
 			return err
 		})
 	}
-	b.Queue(claimLiveSQL, q.keys, booking.MaxWait, q.channels, q.without, s.db.Cfg.Channels, shards, q.own).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(s.db.Joining(claimLiveSQL), q.keys, booking.MaxWait, q.channels, q.without, s.db.Cfg.Channels, shards, q.own).Query(func(rows pgx.Rows) (err error) {
 		live, err = pgx.CollectRows(rows, scanLive)
 		return err
 	})
 	since, until := s.recently(q.reach)
-	b.Queue(pg.In(recentSends(q.kinds), "{sends}", s.db.Layouts.Sends().All(since, until)...), q.keys, q.reach, shards).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(pg.In(s.db.Joining(recentSends(q.kinds)), "{sends}", s.db.Layouts.Sends().All(since, until)...), q.keys, q.reach, shards).Query(func(rows pgx.Rows) (err error) {
 		sends, err = pgx.CollectRows(rows, scanSend(q.kinds))
 		return err
 	})
@@ -228,7 +228,7 @@ func (s *Store) readBodies(ctx context.Context, c pg.Batcher, live []liveFound, 
 			}
 			tokens = append(tokens, token)
 		}
-		b.Queue(pg.In(bodiesSQL, "{pushes}", table), ids, tokens, attempts, started, at, pg.ShardsOf(keys...)).Query(func(rows pgx.Rows) error {
+		b.Queue(pg.In(s.db.Joining(bodiesSQL), "{pushes}", table), ids, tokens, attempts, started, at, pg.ShardsOf(keys...)).Query(func(rows pgx.Rows) error {
 			for rows.Next() {
 				var i int
 				p, err := pushes.ScanPush(rows, &i)

@@ -132,7 +132,7 @@ func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []pushes.Ref) (map[
 				id uuid.UUID
 				e  pushEnd
 			)
-			rows, _ := tx.Query(ctx, pg.In(pushEndsSQL, "{pushes}", p.Table), p.IDs, p.Shards)
+			rows, _ := tx.Query(ctx, pg.In(s.db.Joining(pushEndsSQL), "{pushes}", p.Table), p.IDs, p.Shards)
 			_, err := pgx.ForEachRow(rows, []any{&id, (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
 				ends[id], found = e, append(found, id)
 				return nil

@@ -142,7 +142,7 @@ func (s *Store) readPushesOf(ctx context.Context, c pg.Batcher, tenant uuid.UUID
 	err = s.FindPushes(ctx, all, func(searches []Search) (found []uuid.UUID, err error) {
 		b := &pgx.Batch{}
 		for _, p := range searches {
-			b.Queue(pg.In(byIDSQL, "{pushes}", p.Table), p.IDs, p.Shards, zeronull.UUID(tenant))
+			b.Queue(pg.In(s.db.Joining(byIDSQL), "{pushes}", p.Table), p.IDs, p.Shards, zeronull.UUID(tenant))
 		}
 		read, err := collectPushes(ctx, c, b)
 		for _, p := range read {
