@@ -1,10 +1,45 @@
 package pg
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgtype"
+	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
+
+// registerTypes registers how a connection reads and writes uuids and times. Times are in UTC.
+func registerTypes(m *pgtype.Map) {
+	pgxuuid.Register(m)
+	m.RegisterType(&pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}})
+	m.RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+}
+
+// uuidCodec copies the bytes of a uuid. Without it, pgx writes the uuid as a text, which [uuid.UUID] then parses.
+type uuidCodec struct{ pgxuuid.UUIDCodec }
+
+// PlanScan implements [pgtype.Codec].
+func (c uuidCodec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
+	if _, is := target.(*uuid.UUID); is && format == pgtype.BinaryFormatCode {
+		return copyUUID{}
+	}
+	return c.UUIDCodec.PlanScan(m, oid, format, target)
+}
+
+type copyUUID struct{}
+
+// Scan implements [pgtype.ScanPlan]. As in [uuid.UUID.Scan], null changes nothing.
+func (copyUUID) Scan(src []byte, to any) error {
+	if src == nil {
+		return nil
+	}
+	if len(src) != len(uuid.UUID{}) {
+		return fmt.Errorf("a uuid of %d bytes", len(src))
+	}
+	copy(to.(*uuid.UUID)[:], src)
+	return nil
+}
 
 // Column is an array argument for Postgres that is read from other data. It needs no slice of its own. pgx allocates
 // memory for each element of a slice, Column only for what At allocates. It has at least one element.

@@ -12,9 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
-	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -123,8 +121,7 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, route *route,
 				return err
 			}
 		}
-		pgxuuid.Register(c.TypeMap())
-		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		registerTypes(c.TypeMap())
 		return nil
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
