@@ -108,7 +108,7 @@ func firstOrders(orders []booking.ClaimOrder) map[int64]int {
 
 // pausedSQL reports whether a pause covers a push now, as pause.Pause decides.
 const pausedSQL = `
-	SELECT EXISTS (SELECT FROM pauses WHERE (tenant_id = $1 OR tenant_id IS NULL) AND ended_at IS NULL AND (until IS NULL OR until > clock_timestamp())
+	SELECT EXISTS (SELECT FROM pauses WHERE coalesce(tenant_id, ` + pg.NoID + `) IN ($1, ` + pg.NoID + `) AND ended_at IS NULL AND (until IS NULL OR until > clock_timestamp())
 		AND CASE scope WHEN 'all' THEN true WHEN 'channel' THEN name = $2 WHEN 'category' THEN name = $3 WHEN 'campaign' THEN name = $4 END)`
 
 // PausedNow reports whether a pause stops a claimed push now. Claims find out by themselves: it is for a worker that was held

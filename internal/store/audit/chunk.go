@@ -31,7 +31,7 @@ const (
 // of the statistics; only lateral joins look rows up one by one. Compiling a plan (JIT) would take longer than a
 // chunk. Behind a pooler, sessions do not have our other settings.
 const chunkSettings = `SET LOCAL work_mem = '64MB'; SET LOCAL jit = off;
-	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off`
+	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_bitmapscan = on; SET LOCAL enable_nestloop = off`
 
 // begun returns the condition that an attempt belongs to the stretch: it began in the stretch, or after the latest
 // stretch.

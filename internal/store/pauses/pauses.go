@@ -187,7 +187,7 @@ func endOver(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) ([]pause.Pause, e
 func (s *Store) Pauses(ctx context.Context, tenant uuid.UUID, after pause.Position, limit int) (page pause.Page, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `
-			SELECT `+pauseColumns+` FROM pauses WHERE (tenant_id = $1 OR tenant_id IS NULL) AND `+inForce+`
+			SELECT `+pauseColumns+` FROM pauses WHERE coalesce(tenant_id, `+pg.NoID+`) IN ($1, `+pg.NoID+`) AND `+inForce+`
 				AND ($3 = `+pg.NoID+` OR (created_at, id) < ($2, $3)) ORDER BY created_at DESC, id DESC LIMIT $4`, tenant, after.CreatedAt, after.ID, limit+1)
 		all, err := pgx.CollectRows(rows, scanPause)
 		page = pause.Page{Pauses: all}

@@ -22,10 +22,11 @@ import (
 var startup = map[string]string{"timezone": "UTC", "application_name": "sendquota"}
 
 // planner lists the planner settings of all transactions. An index serves every statement of the store. A plan that
-// was cached while a table was small or not analyzed must not scan that table later. No statement is worth the start
-// of parallel workers.
+// was cached while a table was small or not analyzed must not scan that table later: neither the table itself, nor with
+// a bitmap all rows that match, to sort them, where the first few in the order of an index are needed. No statement is
+// worth the start of parallel workers.
 var planner = map[string]string{
-	"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
+	"enable_seqscan": "off", "enable_bitmapscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
 	"plan_cache_mode": "force_generic_plan", "jit": "off", "max_parallel_workers_per_gather": "0",
 }
 

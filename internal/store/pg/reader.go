@@ -13,6 +13,14 @@ import (
 type Reader struct {
 	Conn    *pgxpool.Conn
 	timeout string // in milliseconds; empty: the session already has the settings
+	bitmaps bool   // statements may use bitmap scans
+}
+
+// WithBitmaps returns a reader whose statements may use bitmap scans, despite the planner settings of the session. A GIN index can
+// be used by these only.
+func (r Reader) WithBitmaps() Reader {
+	r.bitmaps = true
+	return r
 }
 
 // ReadSettingsSQL makes a transaction read-only and limits its statements to $1 milliseconds.
@@ -20,20 +28,28 @@ const ReadSettingsSQL = `SELECT set_config('transaction_read_only', 'on', true),
 
 // SendBatch does what [pgx.Conn.SendBatch] does.
 func (r Reader) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if r.timeout == "" {
+	all := &pgx.Batch{}
+	if r.timeout != "" {
+		all.Queue(ReadSettingsSQL, r.timeout)
+	}
+	if r.bitmaps {
+		all.Queue(`SELECT set_config('enable_bitmapscan', 'on', true)`)
+	}
+	settings := all.Len()
+	if settings == 0 {
 		return r.Conn.SendBatch(ctx, b)
 	}
-	all := &pgx.Batch{}
-	all.Queue(ReadSettingsSQL, r.timeout)
 	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
 	results := r.Conn.SendBatch(ctx, all)
-	_, _ = results.Exec() // the following results return its error
+	for range settings {
+		_, _ = results.Exec() // the following results return its error
+	}
 	return results
 }
 
 // Query does what [pgx.Conn.Query] does. The caller must close the rows.
 func (r Reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if r.timeout == "" {
+	if r.timeout == "" && !r.bitmaps {
 		return r.Conn.Query(ctx, sql, args...)
 	}
 	b := &pgx.Batch{}

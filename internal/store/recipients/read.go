@@ -74,6 +74,9 @@ func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, f booking.De
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		all, more = nil, false
+		if f.Address != "" {
+			c = c.WithBitmaps()
+		}
 		rows, _ := c.Query(ctx, with+`SELECT `+descriptionColumns+` FROM `+from+` r WHERE r.tenant_id = $1 AND r.recipient > $2`+only+` ORDER BY r.recipient LIMIT $3`, args...)
 		defer rows.Close()
 		size := 0

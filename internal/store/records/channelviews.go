@@ -27,7 +27,7 @@ const stopped = `pause_id IS NOT NULL AND token IS NULL AS stopped`
 // stoppingSQL reads the pauses that stop whole channels of the tenant $1.
 const stoppingSQL = `
 	SELECT id, coalesce(tenant_id, ` + pg.NoID + `), scope, name, reason, coalesce(until, ` + pg.NoTime + `), created_at FROM pauses
-	WHERE (tenant_id = $1 OR tenant_id IS NULL) AND ended_at IS NULL AND (until > statement_timestamp()) IS NOT FALSE AND scope IN ($2, $3)`
+	WHERE coalesce(tenant_id, ` + pg.NoID + `) IN ($1, ` + pg.NoID + `) AND ended_at IS NULL AND (until > statement_timestamp()) IS NOT FALSE AND scope IN ($2, $3)`
 
 // ReplaceChannelViews replaces a worker's views of its channels, and deletes the views that other workers have not renewed
 // for a minute.
