@@ -51,7 +51,9 @@ TESTS := bin/testservers $(GO) test -p $(PACKAGES) -vet=off -ldflags=-w -timeout
 # The client is a separate module, which ./... leaves out.
 CLIENT := github.com/sendquota/sendquota/client/...
 # In the second run of the store's tests each shard is a lane, as on a database that is spread over servers.
-LANES := ./internal/store/... -skip 'TestAudit|TestPass|TestMigrate' -lanes 256
+LANES := -skip 'TestAudit|TestPass|TestMigrate' -lanes 256
+# test-race runs those of them that the lanes concern most, without linking the packages that have none.
+LANED := Lane|Shard|Claim|Finish|Promot
 
 # test-race runs the packages that are mostly concurrency; test-all runs all packages.
 RACED := $(addprefix ./internal/,bulkhead delivery groupcommit loop notify pace queue quota ratelimit redisscript schedule upkeep)
@@ -67,12 +69,12 @@ test: bin/testservers ## Run the tests of every guarantee, on real Postgres and 
 .PHONY: test-race
 test-race: bin/testservers ## Run the tests of concurrent packages under the race detector, and some of the store's with 256 lanes
 	$(TESTS) $(RACE) -short $(RACED)
-	$(TESTS) $(RACE) -short $(LANES) -run 'Lane|Shard|Claim|Finish|Promot'
+	$(TESTS) $(RACE) -short $(addprefix ./,$(shell grep -lrE '^func Test\w*($(LANED))' internal/store --include=*_test.go | xargs -n1 dirname | sort -u)) $(LANES) -run '$(LANED)'
 
 .PHONY: test-all
 test-all: bin/testservers ## Run everything under the race detector: every story in a browser at every width, all seeds, 256 lanes
 	$(TESTS) $(RACE) ./... $(CLIENT)
-	$(TESTS) $(RACE) $(LANES)
+	$(TESTS) $(RACE) ./internal/store/... $(LANES)
 
 .PHONY: test-next
 test-next: ## Test the packages that depend on the internals of net/http with the next Go (NEXT_GO), which is fetched
