@@ -2,7 +2,6 @@
 package audit
 
 import (
-	"context"
 	"math"
 	"time"
 
@@ -24,15 +23,6 @@ func New(db *pg.DB, terms *terms.Store) *Store {
 	return &Store{db: db, terms: terms}
 }
 
-// Finding is a violation of a guarantee.
-type Finding struct {
-	Check     string    `json:"check"` // the name of one of [Checks]
-	Tenant    uuid.UUID `json:"tenant"`
-	Recipient string    `json:"recipient"`
-	Push      uuid.UUID `json:"push"`
-	Detail    string    `json:"detail"` // without recipient, address and message
-}
-
 // auditGrace is the delay after which something due counts as forgotten, and the maximum step backwards of a clock.
 const auditGrace = 5 * time.Minute
 
@@ -43,24 +33,31 @@ const longAttempt = time.Hour
 // forever is the retention of pushes and attempts that are never removed: the longest duration, 292 years.
 const forever = time.Duration(math.MaxInt64)
 
-// AuditSince begins a pass over everything with a send time since a time (zero: over everything), and over everything
-// that waits or is under way. It changes nothing in Postgres and skips no recipient, however long one takes. Each
-// chunk has its own snapshot.
-func (s *Store) AuditSince(file booking.Terms, kept booking.Kept, since time.Time) *Pass {
-	return &Pass{
-		store: s, plan: booking.AuditPlan{Policy: booking.OrNone(file), Kept: kept},
-		state: auditState{
-			AuditResult: booking.AuditResult{Found: map[string]*booking.AuditFinding{}},
-			Walk:        walk{Spans: []stretch{{since, farAhead}}, Left: 1, Begun: true, Key: math.MinInt64, Step: firstStep},
-		},
-	}
+// Pass is one pass of the audit: over everything under way or overdue, and over a range of send times.
+// [Store.AuditSince] sets the range for one caller.
+//
+// The workers share one pass, over the hours of send times that are not closed. An hour is closed when all of its
+// pushes ended long enough ago that no worker changes them, and the audit found no violation in it. It is read again
+// only if an answer arrives later still. The table audit_pass holds the state of the workers' pass, so that another
+// worker can continue it.
+type Pass struct {
+	store  *Store
+	worker uuid.UUID // Nil: the pass of a caller, whose state is not saved
+	plan   booking.AuditPlan
+	state  auditState
+	cuts   []int64 // forced beginnings of chunks; for tests
+
+	reach    *time.Duration // longest reach of all policies, past ones included; nil: not read yet
+	planning time.Duration  // planning time of a chunk; 0: no chunk was read yet
+	patient  bool           // the next chunk has no time limit
+	limit    time.Duration  // of a chunk's snapshot, for tests; 0: chunkTime
 }
 
-// Audit runs a pass of [Store.AuditSince] to its end and returns all findings.
-func (s *Store) Audit(ctx context.Context, file booking.Terms, since time.Time) (all []Finding, err error) {
-	p := s.AuditSince(file, booking.Kept{}, since)
-	for err == nil && !p.Over() {
-		_, _, err = p.Next(ctx, func(f Finding) { all = append(all, f) })
+// CheckNames lists the names of all [Checks].
+func (*Store) CheckNames() []string {
+	names := make([]string, len(Checks))
+	for i, c := range Checks {
+		names[i] = c.Name
 	}
-	return all, err
+	return names
 }

@@ -37,15 +37,6 @@ var Checks = []Check{
 	{"idempotency", "Within 30 days, one Idempotency-Key made pushes from different requests or for different tenants, or one push twice; or the record of the key is missing.", "I6"},
 }
 
-// CheckNames lists the names of all [Checks].
-func (*Store) CheckNames() []string {
-	names := make([]string, len(Checks))
-	for i, c := range Checks {
-		names[i] = c.Name
-	}
-	return names
-}
-
 // auditQuery reads rows of a chunk once, for several checks.
 type auditQuery struct {
 	who    string // the tenant, the recipient and the push of a row

@@ -5,7 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/store/pg"
@@ -32,12 +31,6 @@ const (
 // chunk. Behind a pooler, sessions do not have our other settings.
 const chunkSettings = `SET LOCAL work_mem = '64MB'; SET LOCAL jit = off;
 	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_bitmapscan = on; SET LOCAL enable_nestloop = off`
-
-// begun returns the condition that an attempt belongs to the stretch: it began in the stretch, or after the latest
-// stretch.
-func begun(column string) string {
-	return `(` + column + ` <@ @stretch::tstzmultirange OR @latest::bool AND ` + column + ` >= @until::timestamptz)`
-}
 
 // sql returns the statement that reads and checks a chunk.
 func (p *Pass) sql() string {
@@ -177,28 +170,6 @@ func (p *Pass) args(w walk) pgx.NamedArgs {
 	}
 	ruleArgs(args, sameForAll(file))
 	return args
-}
-
-// farAhead is later than any attempt.
-var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// hours lists the beginnings of the hours in stretches.
-func hours(spans []stretch) (all []time.Time) {
-	for _, s := range spans {
-		for h := s.Since; h.Before(s.Until); h = h.Add(auditSlice) {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
-// multirange formats stretches as a tstzmultirange.
-func multirange(spans []stretch) string {
-	ranges := make([]string, len(spans))
-	for i, s := range spans {
-		ranges[i] = `[` + stamp(s.Since) + `,` + stamp(s.Until) + `)`
-	}
-	return `{` + strings.Join(ranges, `,`) + `}`
 }
 
 // last returns the last key of the next chunk.

@@ -19,35 +19,10 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// Pass is one pass of the audit: over everything under way or overdue, and over a range of send times.
-// [Store.AuditSince] sets the range for one caller.
-//
-// The workers share one pass, over the hours of send times that are not closed. An hour is closed when all of its
-// pushes ended long enough ago that no worker changes them, and the audit found no violation in it. It is read again
-// only if an answer arrives later still. The table audit_pass holds the state of the workers' pass, so that another
-// worker can continue it.
-type Pass struct {
-	store  *Store
-	worker uuid.UUID // Nil: the pass of a caller, whose state is not saved
-	plan   booking.AuditPlan
-	state  auditState
-	cuts   []int64 // forced beginnings of chunks; for tests
-
-	reach    *time.Duration // longest reach of all policies, past ones included; nil: not read yet
-	planning time.Duration  // planning time of a chunk; 0: no chunk was read yet
-	patient  bool           // the next chunk has no time limit
-	limit    time.Duration  // of a chunk's snapshot, for tests; 0: chunkTime
-}
-
 const (
-	auditLease = time.Minute // after this time without progress, a worker loses the pass
-	namedFound = 10          // number of pushes kept for each check
+	auditLease = time.Minute         // after this time without progress, a worker loses the pass
+	auditsKept = 90 * 24 * time.Hour // retention of records, from the beginning of the pass
 
-	mostTenants = 1000                // maximum number of tenants with findings of their own
-	auditsKept  = 90 * 24 * time.Hour // retention of records, from the beginning of the pass
-
-	// auditSlice is the unit of send times that is closed as a whole.
-	auditSlice = time.Hour
 	// settled: if a push ended longer ago, no worker changes it, nor the rows that it is compared with.
 	settled = longAttempt + auditGrace
 	// rereadPart: an hour older than [booking.AuditPlan.Back] is read again when the time since it was last read reaches its
@@ -76,6 +51,28 @@ const slicesSQL = `
 	WHERE slice IS NULL OR NOT closed AND (s >= $1 OR looked_at + ($4::timestamptz - s) / $5::int <= $4)
 		OR changed > looked_at - interval '1 minute'
 	ORDER BY s`
+
+// AuditSince begins a pass over everything with a send time since a time (zero: over everything), and over everything
+// that waits or is under way. It changes nothing in Postgres and skips no recipient, however long one takes. Each
+// chunk has its own snapshot.
+func (s *Store) AuditSince(file booking.Terms, kept booking.Kept, since time.Time) *Pass {
+	return &Pass{
+		store: s, plan: booking.AuditPlan{Policy: booking.OrNone(file), Kept: kept},
+		state: auditState{
+			AuditResult: booking.AuditResult{Found: map[string]*booking.AuditFinding{}},
+			Walk:        walk{Spans: []stretch{{since, farAhead}}, Left: 1, Begun: true, Key: math.MinInt64, Step: firstStep},
+		},
+	}
+}
+
+// Audit runs a pass of [Store.AuditSince] to its end and returns all findings.
+func (s *Store) Audit(ctx context.Context, file booking.Terms, since time.Time) (all []Finding, err error) {
+	p := s.AuditSince(file, booking.Kept{}, since)
+	for err == nil && !p.Over() {
+		_, _, err = p.Next(ctx, func(f Finding) { all = append(all, f) })
+	}
+	return all, err
+}
 
 // BeginAudit leases the pass of the workers' audit to a worker, or begins a new one. It returns nil while another
 // worker has the pass, and if the last one began too recently.

@@ -8,6 +8,20 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
+const (
+	namedFound  = 10   // number of pushes kept for each check
+	mostTenants = 1000 // maximum number of tenants with findings of their own
+)
+
+// Finding is a violation of a guarantee.
+type Finding struct {
+	Check     string    `json:"check"` // the name of one of [Checks]
+	Tenant    uuid.UUID `json:"tenant"`
+	Recipient string    `json:"recipient"`
+	Push      uuid.UUID `json:"push"`
+	Detail    string    `json:"detail"` // without recipient, address and message
+}
+
 // auditState is the progress of a pass.
 type auditState struct {
 	booking.AuditResult

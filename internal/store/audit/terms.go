@@ -154,8 +154,6 @@ func (a *termsAudit) check(ctx context.Context, of checkedRecipient, sends bool)
 	return nil
 }
 
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
 // history returns the policies of a tenant. It may read them later than the snapshot, because policies are only ever
 // added.
 func (a *termsAudit) history(ctx context.Context, tenant uuid.UUID) (h booking.History, err error) {

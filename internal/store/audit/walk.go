@@ -2,11 +2,15 @@ package audit
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
 // apart is the smallest gap between two hours that are read one after the other instead of together.
 const apart = 24 * time.Hour
+
+// auditSlice is the unit of send times that is closed as a whole.
+const auditSlice = time.Hour
 
 // walk is the position of a pass and the size of its chunks. The walk visits all recipients in the order of their
 // keys, once for each stretch of time, the latest stretch first.
@@ -43,3 +47,33 @@ func (w *walk) pass(last int64) {
 }
 
 func (w walk) over() bool { return w.Left == 0 }
+
+// farAhead is later than any attempt.
+var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// hours lists the beginnings of the hours in stretches.
+func hours(spans []stretch) (all []time.Time) {
+	for _, s := range spans {
+		for h := s.Since; h.Before(s.Until); h = h.Add(auditSlice) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// multirange formats stretches as a tstzmultirange.
+func multirange(spans []stretch) string {
+	ranges := make([]string, len(spans))
+	for i, s := range spans {
+		ranges[i] = `[` + stamp(s.Since) + `,` + stamp(s.Until) + `)`
+	}
+	return `{` + strings.Join(ranges, `,`) + `}`
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// begun returns the condition that an attempt belongs to the stretch: it began in the stretch, or after the latest
+// stretch.
+func begun(column string) string {
+	return `(` + column + ` <@ @stretch::tstzmultirange OR @latest::bool AND ` + column + ` >= @until::timestamptz)`
+}
