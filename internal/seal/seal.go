@@ -36,6 +36,9 @@ var (
 	// ErrOtherKey reports that none of the keys has sealed the value.
 	ErrOtherKey = errors.New("it is sealed with another key than " + KeyVariable + " and " + PreviousVariable)
 
+	// ErrUnknownKey reports that other programs of the database seal with a key that this program does not have.
+	ErrUnknownKey = errors.New("other programs of this database have another " + KeyVariable)
+
 	// ErrDamaged reports that the value was changed after it was sealed, or copied from another place.
 	ErrDamaged = errors.New("it is damaged, or was copied from another row")
 )

@@ -169,5 +169,6 @@ var plainWebhookProblems = []rest.Plain{
 	rest.PlainOf(webhook.ErrTooMany, TooMany, "the tenant has the maximum number of webhooks; delete one first"),
 	rest.PlainOf(webhook.ErrOff, Disabled, "the webhook is disabled; enable it first"),
 	rest.PlainOf(seal.ErrNoKey, NotConfigured, "secrets of webhooks cannot be sealed; the operator of this installation has to set "+seal.KeyVariable),
+	rest.PlainOf(seal.ErrUnknownKey, NotConfigured, "the secret cannot be sealed: other programs of this installation have another "+seal.KeyVariable+"; the operator has to set the same key for all, with the other one as "+seal.PreviousVariable),
 	rest.PlainOf(seal.ErrOtherKey, NotConfigured, "the secret of this webhook is sealed with another key; the operator of this installation has to set "+seal.PreviousVariable),
 }

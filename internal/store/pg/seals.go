@@ -220,6 +220,21 @@ func (s *DB) NoteSealKey(ctx context.Context, force bool) error {
 	})
 }
 
+// CheckSealing returns [seal.ErrNoKey] if the program has no key, and [seal.ErrUnknownKey] if the recorded key is none of its own:
+// what it sealed, the others could not open. Until the transaction ends, no other key is recorded. So a rotation comes after it,
+// and seals its values again.
+func (s *DB) CheckSealing(ctx context.Context, tx pgx.Tx) error {
+	if s.Cfg.Sealer == nil {
+		return seal.ErrNoKey
+	}
+	var known []byte
+	err := tx.QueryRow(ctx, `SELECT seal_key FROM installation FOR SHARE`).Scan(&known)
+	if err == nil && known != nil && !s.Cfg.Sealer.Has(known) {
+		return seal.ErrUnknownKey
+	}
+	return err
+}
+
 // KnowsSealKey reports whether the program has the recorded key, or none is recorded. It records nothing.
 func (s *DB) KnowsSealKey(ctx context.Context) (knows bool, err error) {
 	err = s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {

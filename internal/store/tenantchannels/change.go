@@ -13,7 +13,6 @@ import (
 	"github.com/sendquota/sendquota/internal/auditlog"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/tenantchannel"
 )
@@ -54,7 +53,7 @@ func (s *Store) locked(ctx context.Context, tenant uuid.UUID, name string, work 
 
 // PutChannel stores a tenant's channel, and returns whether it is new. change makes it from the stored one, which has no ID if there is none.
 // It is called under the tenant's lock, so that changes of a channel follow each other. The errors are those of change,
-// [tenantchannel.ErrTooMany], [tenantchannel.ErrDeleting], or [seal.ErrNoKey].
+// [tenantchannel.ErrTooMany], [tenantchannel.ErrDeleting], and those of [pg.DB.CheckSealing].
 func (s *Store) PutChannel(ctx context.Context, tenant uuid.UUID, name string, change tenantchannel.Changer) (c tenantchannel.Channel, created bool, err error) {
 	id := uuid.New()
 	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
@@ -67,10 +66,11 @@ func (s *Store) PutChannel(ctx context.Context, tenant uuid.UUID, name string, c
 		switch {
 		case err != nil:
 			return err
-		case s.db.Cfg.Sealer == nil:
-			return seal.ErrNoKey
 		case was.Deleting:
 			return tenantchannel.ErrDeleting
+		}
+		if err := s.db.CheckSealing(ctx, tx); err != nil {
+			return err
 		}
 		var others int
 		if err := tx.QueryRow(ctx, `SELECT count(*) FROM tenant_channels WHERE tenant_id = $1 AND name <> $2`, tenant, change.Name).Scan(&others); err != nil {

@@ -32,8 +32,7 @@ func New(db *pg.DB) *Store {
 const webhookColumns = `id, tenant_id, url, events, created_at, failures, coalesce(failing_since, ` + pg.NoTime + `), coalesce(disabled_at, ` + pg.NoTime + `), disabled_reason`
 
 // CreateWebhook creates a webhook with the secret that signs its requests. It returns [webhook.ErrTooMany] if
-// the tenant has the maximum number of webhooks. It seals the secret; without a key for that, it returns
-// [seal.ErrNoKey].
+// the tenant has the maximum number of webhooks, and the errors of [pg.DB.CheckSealing].
 func (s *Store) CreateWebhook(ctx context.Context, w webhook.Webhook, secret string, most int) (webhook.Webhook, error) {
 	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), secretPlace("secret", w.Tenant, w.ID))
 	if err != nil {
@@ -52,6 +51,9 @@ func (s *Store) CreateWebhook(ctx context.Context, w webhook.Webhook, secret str
 			}
 			if others >= most {
 				return webhook.ErrTooMany
+			}
+			if err := s.db.CheckSealing(ctx, tx); err != nil {
+				return err
 			}
 			tag, err := tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
 				w.ID, w.Tenant, w.URL, w.Events, sealed)
@@ -144,6 +146,9 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 	d := auditlogs.Difference{}
 	d.Show("overlap", nil, overlap.String())
 	rotated := func(ctx context.Context, tx pgx.Tx, was []byte) error {
+		if err := s.db.CheckSealing(ctx, tx); err != nil {
+			return err
+		}
 		var old []byte // sealed again, because a sealed value is bound to its column
 		if plain, err := s.db.Cfg.Sealer.Open(was, place); err == nil {
 			old, _ = s.db.Cfg.Sealer.Seal(plain, oldPlace)
