@@ -169,7 +169,7 @@ const shapeSQL = `SELECT concat_ws(' ',
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM sendquota_version),
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM installation),
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM partitioning),
-	(SELECT count(*) FROM lanes), (SELECT count(*) FROM audit_pass),
+	(SELECT count(*) FROM lanes), (SELECT count(*) FROM audit_pass), (SELECT count(*) FROM channel_changes),
 	(SELECT count(*) FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase AND datname = current_database()))`
 
 // clearSQL empties the tables with rows. It fails if something is under way, and after a test that wrote very many
@@ -184,7 +184,7 @@ const clearSQL = `DO $$ DECLARE
 		END IF;
 		SET LOCAL session_replication_role = replica; -- no triggers
 		FOR part IN SELECT oid::regclass FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-				AND relname NOT IN ('sendquota_version', 'installation', 'partitioning', 'lanes', 'audit_pass') AND pg_relation_size(oid) > 0 LOOP
+				AND relname NOT IN ('sendquota_version', 'installation', 'partitioning', 'lanes', 'audit_pass', 'channel_changes') AND pg_relation_size(oid) > 0 LOOP
 			EXECUTE 'DELETE FROM ' || part;
 			GET DIAGNOSTICS n = ROW_COUNT;
 			total := total + n;
