@@ -88,10 +88,11 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelh
 			return err
 		})
 		b.Queue(pg.In(`
-			SELECT channel, outcome, count(*) FROM (
-				SELECT channel, outcome FROM {sends} s
+			SELECT s.channel, s.outcome, count(*) FILTER (WHERE (own.created_at > s.started_at) IS NOT TRUE), count(*) FROM (
+				SELECT channel, outcome, started_at FROM {sends} s
 				WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval LIMIT $3
-			) s GROUP BY channel, outcome`, "{sends}", s.db.Layouts.Sends().All(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), tenant, attemptsSpan, pg.MostCounted).
+			) s LEFT JOIN tenant_channels own ON own.tenant_id = $1 AND own.name = s.channel -- earlier attempts went through the operator's
+			GROUP BY 1, 2`, "{sends}", s.db.Layouts.Sends().All(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), tenant, attemptsSpan, pg.MostCounted).
 			Query(func(rows pgx.Rows) error { return readAttempts(rows, &r, &attempts) })
 		b.Queue(outcomesSQL+` AND tenant_id = $2 GROUP BY tenant_id, channel`, channelhealth.OutcomesSpan, tenant).Query(func(rows pgx.Rows) error { return readOutcomes(rows, &r) })
 		err := c.SendBatch(ctx, b).Close()
@@ -139,11 +140,11 @@ func readWaiting(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 func readAttempts(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 	var (
 		name, outcome string
-		n             int
+		n, all        int
 	)
-	_, err := pgx.ForEachRow(rows, []any{&name, &outcome, &n}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&name, &outcome, &n, &all}, func() error {
 		r.Of(name).Attempts[push.Outcome(outcome)] = n
-		*scanned += n
+		*scanned += all
 		return nil
 	})
 	return err

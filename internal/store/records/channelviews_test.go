@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/store/storetest"
+	"github.com/sendquota/sendquota/internal/tenantchannel"
+	"github.com/sendquota/sendquota/internal/testenv"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -122,6 +124,16 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 	others := b.health(t, other)
 	if diff := cmp.Diff(map[string]*channelhealth.Health{"log": {Attempts: map[push.Outcome]int{push.Refused: 1}}}, others.Channels); diff != "" {
 		t.Error(diff)
+	}
+
+	// The earlier attempts were not made through a channel that the tenant makes now.
+	_, _, err = b.PutChannel(t.Context(), b.TenantID, "log", func(tenantchannel.Channel) (tenantchannel.Change, error) {
+		return tenantchannel.Change{Name: "log", Type: "log", Settings: []byte(`{}`), Max: 20}, nil
+	})
+	testenv.Check(t, err)
+	b.Attempted(t, b.TenantID, "carl", push.Delivered, 0, 0)
+	if made := b.health(t, b.TenantID).Of("log").Attempts; made[push.Delivered] != 1 || made[push.Unknown] != 0 {
+		t.Errorf("through the new channel: %v", made)
 	}
 }
 
