@@ -34,9 +34,12 @@ func (s *sealing) store(keys ...string) *store.Store {
 	return st
 }
 
-// hooks creates webhooks with secrets that a key seals.
+// hooks creates webhooks with secrets that a key sealed before another one was recorded.
 func (s *sealing) hooks(n int, key string) {
 	s.Helper()
+	known := testenv.Query[[]byte](s, s.url, `SELECT seal_key FROM installation`)
+	testenv.Exec(s, s.url, `UPDATE installation SET seal_key = NULL`)
+	defer func() { testenv.Exec(s, s.url, `UPDATE installation SET seal_key = $1`, known) }()
 	st := s.store(key)
 	for i := range n {
 		_, err := st.CreateWebhook(s.Context(), webhook.Webhook{ID: uuid.New(), Tenant: s.tenant, URL: "https://example.com", Events: webhook.Events}, fmt.Sprint("hush-", i), 1000)
