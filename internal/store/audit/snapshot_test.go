@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestPass_Snapshots checks that an audit keeps no snapshot between two chunks, so that it never holds up vacuum,
@@ -28,44 +26,41 @@ func TestPass_Snapshots(t *testing.T) {
 			'log', '{}', at, at, at, at + interval '1 day', 'scheduled', now(), now()
 		FROM generate_series(1, $2::int) i, LATERAL (SELECT date_trunc('second', now()) + i * interval '1 second' AS at) p`, b.TenantID, pushes)
 	p := b.beginAudit(t, storetest.PerMinute, recipients)
-	seen := map[string]bool{}
-	ctx, stop := context.WithCancel(t.Context())
-	watched := make(chan error, 1)
-	watch := testenv.Connect(t, b.URL)
-	go func() { // the snapshots held while chunks are read, by transaction
-		for ctx.Err() == nil {
-			rows, _ := watch.Query(ctx, `SELECT xact_start::text FROM pg_stat_activity
-				WHERE datname = current_database() AND application_name = 'sendquota' AND backend_xmin IS NOT NULL`)
-			for rows.Next() {
-				var began string
-				if err := rows.Scan(&began); err == nil {
-					seen[began] = true
-				}
-			}
-			rows.Close()
-			time.Sleep(time.Millisecond)
+	seen := map[string]bool{} // the transactions of chunks, by their begins
+	type result struct {
+		chunk booking.AuditChunk
+		own   bool
+		err   error
+	}
+	read, chunks := 0, 0
+	for ; !p.Over(); chunks++ {
+		b.Exec(t, `BEGIN`)
+		b.Exec(t, `LOCK TABLE live IN ACCESS EXCLUSIVE MODE`) // the chunk waits, so that its transaction can be seen
+		next := make(chan result, 1)
+		go func() {
+			var r result
+			r.chunk, r.own, r.err = p.Next(t.Context(), nil)
+			next <- r
+		}()
+		b.Waiting(t, 1)
+		seen[storetest.Ask[string](t, b.Watch, `SELECT min(xact_start)::text FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'sendquota' AND wait_event_type = 'Lock'`)] = true
+		b.Exec(t, `COMMIT`)
+		r := <-next
+		if r.err != nil || !r.own || r.chunk.Rows > 2*recipients {
+			t.Fatal(r)
 		}
-		watched <- nil
-	}()
-	read := 0
-	for !p.Over() {
-		c, own, err := p.Next(t.Context(), nil)
-		if err != nil || !own || c.Rows > 2*recipients {
-			t.Fatal(c, own, err)
-		}
-		read += c.Rows
+		read += r.chunk.Rows
 		if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'sendquota' AND (backend_xmin IS NOT NULL OR xact_start IS NOT NULL)`); n > 0 {
 			t.Fatalf("%d transactions are open between two chunks", n)
 		}
 	}
-	stop()
-	<-watched
 	if read != 2*pushes { // in live, and in pushes
 		t.Errorf("it read %d rows", read)
 	}
-	if len(seen) < 10 {
-		t.Errorf("it held %d snapshots, for %d chunks", len(seen), pushes/recipients)
+	if len(seen) != chunks || chunks < pushes/recipients {
+		t.Errorf("%d transactions read %d chunks, want one for each, and %d at least", len(seen), chunks, pushes/recipients)
 	}
 }
 
