@@ -40,19 +40,17 @@ func TestSecrets_OtherProgramsKey(t *testing.T) {
 		}
 	}
 	testenv.Check(t, both.NoteSealKey(t.Context(), false)) // the rotation begins
-	var wrong int
 	for what, err := range calls(old) {
 		if !errors.Is(err, seal.ErrUnknownKey) {
 			t.Errorf("%s, with the old key: %v", what, err)
 		}
-		wrong++
 	}
 	for what, err := range calls(both) {
 		if err != nil {
 			t.Errorf("%s, with both keys: %v", what, err)
 		}
 	}
-	if _, unopened := unopened(t, both); unopened > 0 || wrong != 3 {
+	if _, unopened := unopened(t, both); unopened > 0 {
 		t.Errorf("%d secrets cannot be opened", unopened)
 	}
 }
