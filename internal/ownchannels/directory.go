@@ -58,7 +58,7 @@ type Directory struct {
 
 	loads chan struct{} // has an element for each read under way
 
-	mu      sync.Mutex
+	mu      sync.RWMutex
 	tenants map[uuid.UUID]*known
 	seen    int64 // the version of the changes that were noticed
 }
@@ -92,7 +92,7 @@ func (d *Directory) watch(ctx context.Context) (full bool, err error) {
 	var idle []*known
 	for _, tenant := range changed {
 		if k := d.tenants[tenant]; k != nil {
-			k.changed.Store(true)
+			k.changes.Add(1)
 		}
 	}
 	for tenant, k := range d.tenants {
@@ -120,24 +120,23 @@ func (d *Directory) Refresh(tenant uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if k := d.tenants[tenant]; k != nil {
-		k.changed.Store(true)
+		k.changes.Add(1)
 	}
 }
 
 // Get returns the channel of a name for a tenant, and whether it is the tenant's own, or may be. The error wraps [ErrUnusable]
 // if pushes have to wait.
 func (d *Directory) Get(tenant uuid.UUID, name string) (e channel.Entry, own bool, err error) {
-	k, err := d.of(tenant, 0)
+	c, err := d.of(tenant, 0)
 	if err != nil {
 		return e, true, err
 	}
-	defer k.mu.Unlock()
-	if mine, ok := k.entries[name]; ok {
+	if mine, ok := c.entries[name]; ok {
 		e, err = mine.usable()
 		return e, true, err
 	}
 	e, ok := d.operator.Get(name)
-	if !ok || !d.offers(k.own.Name, name) {
+	if !ok || !d.offers(c.own.Name, name) {
 		return channel.Entry{}, false, errNotConfigured
 	}
 	return e, false, nil
@@ -155,19 +154,18 @@ func (d *Directory) Claimed(tenant uuid.UUID, name string, version int64) (chann
 		}
 		return channel.Entry{}, errNotConfigured
 	}
-	k, err := d.of(tenant, version)
+	c, err := d.of(tenant, version)
 	if err != nil {
 		return channel.Entry{}, err
 	}
-	defer k.mu.Unlock()
 	if version > 0 {
-		mine, ok := k.entries[name]
+		mine, ok := c.entries[name]
 		if !ok {
 			return channel.Entry{}, fmt.Errorf("%w: it was deleted", ErrUnusable)
 		}
 		return mine.usable()
 	}
-	if e, ok := d.operator.Get(name); ok && d.offers(k.own.Name, name) {
+	if e, ok := d.operator.Get(name); ok && d.offers(c.own.Name, name) {
 		return e, nil
 	}
 	return channel.Entry{}, errNotConfigured
@@ -187,32 +185,21 @@ func (d *Directory) OwnOnly(tenant uuid.UUID, name string) bool {
 	if _, limited := d.offered[name]; !limited {
 		return false
 	}
-	k, err := d.of(tenant, 0)
+	c, err := d.of(tenant, 0)
 	if err != nil {
 		return false
 	}
-	defer k.mu.Unlock()
-	return !d.offers(k.own.Name, name)
+	return !d.offers(c.own.Name, name)
 }
 
 // Names lists the channels of a tenant: the operator's in their order, and then its own. The first is the default. If Postgres
-// does not answer, it lists what was last known.
+// does not answer, it lists what was last known. Callers must not change the list.
 func (d *Directory) Names(tenant uuid.UUID) []string {
-	k, err := d.of(tenant, 0)
+	c, err := d.of(tenant, 0)
 	if err != nil {
 		return d.operator.Names()
 	}
-	defer k.mu.Unlock()
-	names := slices.DeleteFunc(d.operator.Names(), func(name string) bool {
-		_, own := k.entries[name]
-		return !own && !d.offers(k.own.Name, name)
-	})
-	for _, c := range k.own.Channels {
-		if !slices.Contains(names, c.Name) && !c.Deleting {
-			names = append(names, c.Name)
-		}
-	}
-	return names
+	return c.names
 }
 
 // Listed is a channel of a tenant in a list.
@@ -224,18 +211,14 @@ type Listed struct {
 
 // List lists the channels of a tenant, in the order of Names.
 func (d *Directory) List(tenant uuid.UUID) []Listed {
-	names := d.Names(tenant)
-	all := make([]Listed, len(names))
-	k, err := d.of(tenant, 0)
-	if err == nil {
-		defer k.mu.Unlock()
+	c, err := d.of(tenant, 0)
+	if err != nil {
+		c = &channels{names: d.operator.Names()}
 	}
-	for i, name := range names {
-		all[i].Name = name
-		if err == nil {
-			mine, own := k.entries[name]
-			all[i].Own, all[i].Settings = own, mine.settings
-		}
+	all := make([]Listed, len(c.names))
+	for i, name := range c.names {
+		mine, own := c.entries[name]
+		all[i] = Listed{Name: name, Own: own, Settings: mine.settings}
 	}
 	return all
 }
@@ -243,15 +226,14 @@ func (d *Directory) List(tenant uuid.UUID) []Listed {
 // Opened returns the channel of a name for a tenant, also while it is disabled and must send nothing. The entry has no Channel if there is
 // none of that name, or it cannot be opened.
 func (d *Directory) Opened(tenant uuid.UUID, name string) (e channel.Entry) {
-	k, err := d.of(tenant, 0)
+	c, err := d.of(tenant, 0)
 	if err != nil {
 		return e
 	}
-	defer k.mu.Unlock()
-	if mine, own := k.entries[name]; own {
+	if mine, own := c.entries[name]; own {
 		return mine.Entry
 	}
-	if d.offers(k.own.Name, name) {
+	if d.offers(c.own.Name, name) {
 		e, _ = d.operator.Get(name)
 	}
 	return e
@@ -274,12 +256,11 @@ func (d *Directory) Size(tenant uuid.UUID, name string, message json.RawMessage)
 
 // Problem returns why a tenant's own channel sends nothing, and the time of its last change. Without a problem, the text is empty.
 func (d *Directory) Problem(tenant uuid.UUID, name string) (text string, since time.Time) {
-	k, err := d.of(tenant, 0)
+	c, err := d.of(tenant, 0)
 	if err != nil {
 		return "", since
 	}
-	defer k.mu.Unlock()
-	if mine := k.entries[name]; mine.err != nil {
+	if mine := c.entries[name]; mine.err != nil {
 		return mine.err.Error(), mine.since
 	}
 	return "", since

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,16 +18,23 @@ import (
 	"github.com/sendquota/sendquota/internal/tenantchannel"
 )
 
-// known has the channels of a tenant.
+// known has what this process knows of a tenant's channels.
 type known struct {
 	usedAt  atomic.Int64 // in Unix nanoseconds
-	changed atomic.Bool  // to be read again
+	changes atomic.Int64 // grows when the channels have to be read again
+	current atomic.Pointer[channels]
 
-	mu      sync.Mutex
+	mu     sync.Mutex // held while they are read
+	failed time.Time  // when a read failed last
+}
+
+// channels are a tenant's channels as they were read at one time. They never change.
+type channels struct {
 	own     tenantchannel.Own
+	names   []string // see [Directory.Names]
 	entries map[string]entry
-	readAt  time.Time // zero: not read yet
-	failed  time.Time // when a read failed last
+	changes int64 // that the read includes
+	readAt  time.Time
 }
 
 // entry is a channel of a tenant that this process has opened.
@@ -38,12 +46,21 @@ type entry struct {
 	err      error          // why it cannot be used, although it may be open
 }
 
+// fresh returns the channels if they need not be read again; otherwise nil.
+func (k *known) fresh(now time.Time, version int64) *channels {
+	c := k.current.Load()
+	if c == nil || c.changes != k.changes.Load() || now.Sub(c.readAt) >= freshFor || c.own.Version < version {
+		return nil
+	}
+	return c
+}
+
 // close closes the idle connections of a tenant's channels.
 func (k *known) close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, e := range k.entries {
-		closeIdle(e.Channel)
+	if c := k.current.Load(); c != nil {
+		for _, e := range c.entries {
+			closeIdle(e.Channel)
+		}
 	}
 }
 
@@ -54,19 +71,41 @@ func closeIdle(c channel.Channel) {
 	}
 }
 
-// of returns the channels of a tenant, locked.
-func (d *Directory) of(tenant uuid.UUID, version int64) (*known, error) {
+// of returns the channels of a tenant, of a version or a later one.
+func (d *Directory) of(tenant uuid.UUID, version int64) (*channels, error) {
+	now := time.Now()
+	d.mu.RLock()
+	k := d.tenants[tenant]
+	d.mu.RUnlock()
+	if k == nil {
+		k = d.add(tenant)
+	}
+	k.usedAt.Store(now.UnixNano())
+	if c := k.fresh(now, version); c != nil {
+		return c, nil
+	}
+	return d.read(k, tenant, version)
+}
+
+// add notes that a tenant uses channels.
+func (d *Directory) add(tenant uuid.UUID) *known {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	k := d.tenants[tenant]
 	if k == nil {
 		k = &known{}
+		k.usedAt.Store(time.Now().UnixNano())
 		d.tenants[tenant] = k
 	}
-	k.usedAt.Store(time.Now().UnixNano())
-	d.mu.Unlock()
+	return k
+}
+
+// read reads the channels of a tenant, unless another call has done so meanwhile.
+func (d *Directory) read(k *known, tenant uuid.UUID, version int64) (*channels, error) {
 	k.mu.Lock()
-	if !k.changed.Swap(false) && time.Since(k.readAt) < freshFor && k.own.Version >= version {
-		return k, nil
+	defer k.mu.Unlock()
+	if c := k.fresh(time.Now(), version); c != nil {
+		return c, nil
 	}
 	if time.Since(k.failed) < loadPause {
 		return k.asKnown(version, errNotRead)
@@ -75,51 +114,66 @@ func (d *Directory) of(tenant uuid.UUID, version int64) (*known, error) {
 	defer func() { <-d.loads }()
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
-	at := time.Now()
-	own, err := d.reader.KnownChannels(ctx, tenant)
-	if err != nil {
+	c := &channels{readAt: time.Now(), changes: k.changes.Load()}
+	var err error
+	if c.own, err = d.reader.KnownChannels(ctx, tenant); err != nil {
 		k.failed = time.Now()
 		return k.asKnown(version, err)
 	}
-	k.take(d, own)
-	k.readAt = at
-	return k, nil
+	replaced := d.openAll(c, k.current.Load())
+	c.names = d.namesFor(c)
+	k.current.Store(c)
+	for _, e := range replaced {
+		closeIdle(e.Channel)
+	}
+	return c, nil
 }
 
 var errNotRead = errors.New("no answer from Postgres")
 
-// asKnown returns the channels as they were read last, locked. Otherwise, or if they are older than a version, it unlocks them, and
-// returns why they could not be read.
-func (k *known) asKnown(version int64, err error) (*known, error) {
-	k.changed.Store(true)
-	if k.entries != nil && k.own.Version >= version {
-		return k, nil
+// asKnown returns the channels as they were read last. If they are older than a version, it returns why they could not be read.
+func (k *known) asKnown(version int64, err error) (*channels, error) {
+	if c := k.current.Load(); c != nil && c.own.Version >= version {
+		return c, nil
 	}
-	k.mu.Unlock()
 	return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
 }
 
-// take opens the channels that have changed, and closes the others that were opened before.
-func (k *known) take(d *Directory, own tenantchannel.Own) {
-	before := k.entries
-	k.own, k.entries = own, make(map[string]entry, len(own.Channels))
-	for _, c := range own.Channels {
-		if e, same := before[c.Name]; same && e.version == c.Version && (e.err == nil || e.Channel != nil) {
-			k.entries[c.Name] = e
-			delete(before, c.Name)
+// openAll opens the channels that have changed since before, which may be nil. It returns the ones that are used no more.
+func (d *Directory) openAll(c, before *channels) (replaced map[string]entry) {
+	if before != nil {
+		replaced = maps.Clone(before.entries)
+	}
+	c.entries = make(map[string]entry, len(c.own.Channels))
+	for _, s := range c.own.Channels {
+		if e, same := replaced[s.Name]; same && e.version == s.Version && (e.err == nil || e.Channel != nil) {
+			c.entries[s.Name] = e
+			delete(replaced, s.Name)
 			continue
 		}
-		e := entry{version: c.Version, since: c.UpdatedAt}
-		e.Entry, e.settings, e.err = d.opened(c)
-		e.Entry.Version = c.Version
+		e := entry{version: s.Version, since: s.UpdatedAt}
+		e.Entry, e.settings, e.err = d.opened(s)
+		e.Entry.Version = s.Version
 		if e.err != nil && e.Channel == nil {
-			d.log.Warn("cannot open a tenant's channel; its pushes wait", "tenant", own.Tenant, "channel", c.Name, "error", cmp.Or(c.Fault, e.err))
+			d.log.Warn("cannot open a tenant's channel; its pushes wait", "tenant", c.own.Tenant, "channel", s.Name, "error", cmp.Or(s.Fault, e.err))
 		}
-		k.entries[c.Name] = e
+		c.entries[s.Name] = e
 	}
-	for _, e := range before {
-		closeIdle(e.Channel)
+	return replaced
+}
+
+// namesFor lists the names of a tenant's channels; see [Directory.Names].
+func (d *Directory) namesFor(c *channels) []string {
+	names := slices.DeleteFunc(d.operator.Names(), func(name string) bool {
+		_, own := c.entries[name]
+		return !own && !d.offers(c.own.Name, name)
+	})
+	for _, s := range c.own.Channels {
+		if !slices.Contains(names, s.Name) && !s.Deleting {
+			names = append(names, s.Name)
+		}
 	}
+	return slices.Clip(names)
 }
 
 // opened opens a stored channel. It returns an error if the channel may send nothing. A channel that is disabled is open all the same:

@@ -33,7 +33,7 @@ const maxAvailability = 5000
 // uuid.Nil ignores none. An empty channel means the default channel. The tenant's caps are not considered. IT BOOKS
 // NOTHING.
 func (q *Quotas) Availability(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time, without uuid.UUID) (Availability, error) {
-	kind.Channel = cmp.Or(kind.Channel, q.cfg.of(r.Tenant).first())
+	kind.Channel = cmp.Or(kind.Channel, q.cfg.firstOf(r.Tenant))
 	permit := &permit{}
 	defer permit.end()
 	held, of, known, err := q.shown(ctx, permit, r, from, until)

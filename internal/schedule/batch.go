@@ -56,7 +56,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			faulty, m.Err = true, badForm{m.Err}
 			continue
 		}
-		d, err := s.plan(ctx, tenant, m.Request, s.cfg.of(tenant).Check, known)
+		d, err := s.plan(ctx, tenant, m.Request, s.cfg.checkFor, known)
 		if err != nil {
 			v, err := first.answer(ctx, strconv.Itoa(i), err)
 			if m.Err = err; err == nil {

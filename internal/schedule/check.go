@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -56,7 +55,7 @@ func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any(
 // Check reports whether a push could be booked now for the request's recipient at its send time. Where Submit would
 // move the push out of quiet hours, Check reports quiet hours and the next free time. A request may have no message. IT BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
-	d, err := s.plan(ctx, tenant, r, s.cfg.of(tenant).checkMessage, nil)
+	d, err := s.plan(ctx, tenant, r, s.cfg.checkMessage, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,13 +68,4 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 	found := s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind))
 	found.Channel, found.Message, found.Paused = d.Push.Channel, d.Push.Message, s.paused(&d.Push)
 	return found, nil
-}
-
-// checkMessage returns what a channel's provider would refuse about the message of a check, if it has one. It needs no address.
-func (c Config) checkMessage(channel, to string, message json.RawMessage) (bad invalid.FieldErrors) {
-	if message == nil || c.Check == nil {
-		return nil
-	}
-	_, bad = withoutAddress(c.Check(channel, to, message))
-	return bad
 }

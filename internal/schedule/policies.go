@@ -27,9 +27,9 @@ type PoliciesConfig struct {
 	Own      OwnChannels // see [Config.Own]
 }
 
-// of lists the channels of a tenant.
-func (c PoliciesConfig) of(tenant uuid.UUID) []string {
-	return Config{Channels: c.Channels, Own: c.Own}.of(tenant).Channels
+// channelsOf lists the channels of a tenant.
+func (c PoliciesConfig) channelsOf(tenant uuid.UUID) []string {
+	return (&Config{Channels: c.Channels, Own: c.Own}).channelsOf(tenant)
 }
 
 // categoryStore knows the categories of pushes.
@@ -90,7 +90,7 @@ func (p *Policies) Versions(ctx context.Context, tenant uuid.UUID, before int64,
 
 // Check returns all faults of a tenant's document.
 func (p *Policies) Check(tenant uuid.UUID, d policy.Document) invalid.FieldErrors {
-	_, err := d.Compile(p.cfg.of(tenant))
+	_, err := d.Compile(p.cfg.channelsOf(tenant))
 	wrong, _ := err.(invalid.FieldErrors)
 	return wrong
 }
@@ -117,7 +117,7 @@ func (p *Policies) Operation(ctx context.Context, tenant, id uuid.UUID) (policy.
 func (p *Policies) Forecast(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Forecast, error) {
 	terms := p.cfg.Terms
 	if change.Document != nil {
-		own, err := change.Document.Compile(p.cfg.of(tenant))
+		own, err := change.Document.Compile(p.cfg.channelsOf(tenant))
 		if err != nil {
 			return policy.Forecast{}, err
 		}

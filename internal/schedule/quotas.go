@@ -39,7 +39,7 @@ func (q *Quotas) terms(tenant uuid.UUID) booking.Terms { return q.store.Terms(te
 func (q *Quotas) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind, at time.Time) ([]quota.Usage, *Answer, error) {
 	x := newReading(r, nil)
 	defer x.permit.end()
-	kind.Channel = cmp.Or(kind.Channel, q.cfg.of(r.Tenant).first())
+	kind.Channel = cmp.Or(kind.Channel, q.cfg.firstOf(r.Tenant))
 	d, err := q.decide(ctx, x, kind, at, 2)
 	if err != nil {
 		return nil, nil, fmt.Errorf("recipient quota: %w", err)

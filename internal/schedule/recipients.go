@@ -101,7 +101,7 @@ func (rs *Recipients) Erase(ctx context.Context, r quota.Recipient) (booking.Era
 // addresses that the channel's provider would certainly refuse.
 func (rs *Recipients) CheckDescription(tenant uuid.UUID, d booking.Description) invalid.FieldErrors {
 	var bad invalid.FieldErrors
-	cfg := rs.cfg.of(tenant)
+	channels := rs.cfg.channelsOf(tenant)
 	if d.TimeZone != "" {
 		if _, err := zone.Load(d.TimeZone); err != nil {
 			bad.Add("time_zone", d.TimeZone, "%s", err)
@@ -110,18 +110,18 @@ func (rs *Recipients) CheckDescription(tenant uuid.UUID, d booking.Description) 
 	for _, channel := range slices.Sorted(maps.Keys(d.Addresses)) {
 		at, address := "addresses."+channel, d.Addresses[channel]
 		switch {
-		case !slices.Contains(cfg.Channels, channel):
-			bad.Add(at, address, "%s", invalid.UnknownName("channel", channel, cfg.Channels))
-		case cfg.Check != nil:
-			faults, _ := withoutAddress(cfg.Check(channel, address, nil))
+		case !slices.Contains(channels, channel):
+			bad.Add(at, address, "%s", invalid.UnknownName("channel", channel, channels))
+		default:
+			faults, _ := withoutAddress(rs.cfg.checkFor(tenant, channel, address, nil))
 			for _, f := range faults {
 				bad.Add(at, address, "%s", f.Message)
 			}
 		}
 	}
 	for i, channel := range d.OptOuts.Channels {
-		if !slices.Contains(cfg.Channels, channel) {
-			bad.Add(fmt.Sprintf("opt_outs.channels[%d]", i), channel, "%s", invalid.UnknownName("channel", channel, cfg.Channels))
+		if !slices.Contains(channels, channel) {
+			bad.Add(fmt.Sprintf("opt_outs.channels[%d]", i), channel, "%s", invalid.UnknownName("channel", channel, channels))
 		}
 	}
 	return bad

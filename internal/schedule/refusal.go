@@ -76,7 +76,7 @@ func (o *OptedOut) Error() string {
 
 // noAddress returns the error of a push without an address whose recipient has none for the channel.
 func (s *Service) noAddress(p *push.Push) error {
-	to, _ := withoutAddress(s.cfg.of(p.Tenant).Check(p.Channel, "", p.Message))
+	to, _ := withoutAddress(s.cfg.checkFor(p.Tenant, p.Channel, "", p.Message))
 	return to.Err()
 }
 

@@ -49,7 +49,7 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o O
 	if o.ValidateOnly {
 		return
 	}
-	of := keptRefusal{Event: Event{At: s.now().UTC(), Kind: Refused, Channel: cmp.Or(r.Channel, s.cfg.of(tenant).first()), Category: r.Category, SendAt: sendAt}}
+	of := keptRefusal{Event: Event{At: s.now().UTC(), Kind: Refused, Channel: cmp.Or(r.Channel, s.cfg.firstOf(tenant)), Category: r.Category, SendAt: sendAt}}
 	if !of.because(err) {
 		return
 	}

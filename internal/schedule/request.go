@@ -16,7 +16,6 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/sms"
 )
 
 // Request is a caller's request for one push. Its form was already checked.
@@ -71,7 +70,7 @@ func (pl *Planner) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq
 	known := standingsOf(all)
 	return func(r Request) invalid.FieldErrors {
 		var bad invalid.FieldErrors
-		_, err := pl.plan(ctx, tenant, r, pl.cfg.of(tenant).Check, known)
+		_, err := pl.plan(ctx, tenant, r, pl.cfg.checkFor, known)
 		errors.As(err, &bad)
 		return bad
 	}
@@ -80,11 +79,11 @@ func (pl *Planner) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq
 // Draft turns a request into a draft, given the standing of its recipient. It reads nothing, and its errors are
 // [invalid.FieldErrors].
 func (pl *Planner) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
-	return pl.planFor(context.Background(), tenant, r, pl.cfg.of(tenant).Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
+	return pl.planFor(context.Background(), tenant, r, pl.cfg.checkFor, &standings{read: map[string]booking.Standing{r.Recipient: of}})
 }
 
-// messageCheck returns what a channel's provider would refuse about an address and a message.
-type messageCheck = func(channel, to string, message json.RawMessage) invalid.FieldErrors
+// messageCheck returns what the provider of a tenant's channel would refuse about an address and a message.
+type messageCheck = func(tenant uuid.UUID, channel, to string, message json.RawMessage) invalid.FieldErrors
 
 // plan turns a request into a draft, or returns all its faults. It renders templates first. check finds what the provider
 // would refuse; nil skips this. known caches standings; nil: read when needed.
@@ -102,10 +101,10 @@ func (pl *Planner) planFor(
 	now := pl.clock(&r)
 	var bad invalid.FieldErrors
 	p := push.Push{Tenant: tenant, Content: r.Content, ExpiresAt: r.ExpiresAt}
-	p.Channel = channelIn(pl.cfg.of(tenant).Channels, r.Channel, &bad)
+	p.Channel = channelIn(pl.cfg.channelsOf(tenant), r.Channel, &bad)
 	var noAddress invalid.FieldErrors // faults that disappear if the recipient has an address
 	if check != nil {
-		faults := check(p.Channel, p.To, p.Message)
+		faults := check(tenant, p.Channel, p.To, p.Message)
 		if p.To == "" {
 			noAddress, faults = withoutAddress(faults)
 		}
@@ -142,15 +141,6 @@ func (pl *Planner) planFor(
 		}
 	}
 	return d, bad.Err()
-}
-
-// TextSize returns the size of the text that a tenant's channel would send, and whether it sends text messages.
-func (pl *Planner) TextSize(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) {
-	cfg := pl.cfg.of(tenant)
-	if cfg.TextSize == nil {
-		return size, false
-	}
-	return cfg.TextSize(channel, message)
 }
 
 // withoutAddress separates the faults of an address from the others.

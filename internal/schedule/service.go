@@ -66,35 +66,6 @@ type Config struct {
 	Own OwnChannels
 }
 
-// OwnChannels has the channels of tenants.
-type OwnChannels interface {
-	Names(tenant uuid.UUID) []string // the first is the default
-	Check(tenant uuid.UUID, channel, to string, message json.RawMessage) invalid.FieldErrors
-	Size(tenant uuid.UUID, channel string, message json.RawMessage) (size sms.Size, is bool) // see [Config.TextSize]
-	Problem(tenant uuid.UUID, channel string) (text string, since time.Time)                 // why its pushes wait; "": they do not
-	changing
-}
-
-// changing knows of changes by other processes.
-type changing interface {
-	OwnOnly(tenant uuid.UUID, channel string) bool // the operator offers the tenant no channel of that name
-	Refresh(tenant uuid.UUID)                      // has the tenant's channels read again
-}
-
-// of returns the configuration with a tenant's channels.
-func (c Config) of(tenant uuid.UUID) Config {
-	if c.Own != nil {
-		c.Channels = c.Own.Names(tenant)
-		c.Check = func(channel, to string, message json.RawMessage) invalid.FieldErrors {
-			return c.Own.Check(tenant, channel, to, message)
-		}
-		c.TextSize = func(channel string, message json.RawMessage) (sms.Size, bool) {
-			return c.Own.Size(tenant, channel, message)
-		}
-	}
-	return c
-}
-
 // serviceStore is the part of the store that the service uses, by subject.
 type serviceStore interface {
 	pushStore
@@ -142,16 +113,8 @@ func New(st serviceStore, cache *quota.Cache, wakes waker, metrics observer, now
 	}
 }
 
-// first returns the default channel; "": there is none.
-func (c Config) first() string {
-	if len(c.Channels) == 0 {
-		return ""
-	}
-	return c.Channels[0]
-}
-
-// Channels lists the names of a tenant's channels, the default first.
-func (s *Service) Channels(tenant uuid.UUID) []string { return s.cfg.of(tenant).Channels }
+// Channels lists the names of a tenant's channels, the default first. Callers must not change the list.
+func (s *Service) Channels(tenant uuid.UUID) []string { return s.cfg.channelsOf(tenant) }
 
 // waker wakes workers for the lane of a recipient at a time, which is in from now. It does not wait.
 type waker interface {

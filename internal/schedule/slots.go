@@ -24,7 +24,7 @@ const maxSlots = 10_000
 // Slots returns a recipient's bookings in [from, until], and the blocked intervals for a kind that overlap it. An empty
 // channel means the default channel.
 func (q *Quotas) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
-	kind.Channel = cmp.Or(kind.Channel, q.cfg.of(r.Tenant).first())
+	kind.Channel = cmp.Or(kind.Channel, q.cfg.firstOf(r.Tenant))
 	permit := &permit{}
 	defer permit.end()
 	held, of, complete, err := q.shown(ctx, permit, r, from, until)

@@ -33,7 +33,7 @@ type Options struct {
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
 // only a request with an Idempotency-Key can be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (v booking.Decision, err error) {
-	d, err := s.plan(ctx, tenant, r, s.cfg.of(tenant).Check, nil)
+	d, err := s.plan(ctx, tenant, r, s.cfg.checkFor, nil)
 	if err != nil {
 		v, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
 		s.metrics.observe(o, err)
