@@ -14,7 +14,7 @@ import (
 // Decider decides orders one after another. Each order sees the bookings of the earlier ones.
 type Decider struct {
 	// Granted lists the decisions that are to be stored: new and moved pushes.
-	Granted []Decision
+	Granted []*Decision
 
 	now      time.Time
 	views    Views
@@ -54,14 +54,14 @@ func (x *Decider) Book(o Order) []Decision {
 	before := len(x.Granted)
 	x.refusals = nil
 	decisions := make([]Decision, len(o.Drafts))
-	if x.Granted == nil || len(o.Drafts) > 1 {
-		x.Granted = slices.Grow(x.Granted, len(o.Drafts)) // decisions are large to copy
+	if len(o.Drafts) > 1 {
+		x.Granted = slices.Grow(x.Granted, len(o.Drafts))
 	}
 	usage := o.CapUsage.clone()
 	for i := range o.Drafts {
 		d, v := &o.Drafts[i], &decisions[i]
 		of := x.standing(&o, d.Recipient())
-		*v = x.book(*d, o, of, usage)
+		x.book(v, d, &o, of, usage)
 		if v.Outcome != Booked && v.Outcome != Replayed {
 			v.Push.Level = LevelOf(of.Terms, &d.Push)
 		}
@@ -76,63 +76,86 @@ func (x *Decider) Book(o Order) []Decision {
 	return decisions
 }
 
-// book decides one draft: repeated request, requested time, later free time, or refusal.
-func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision {
-	p, view := d.Push, x.views.View(d.Recipient())
+// book decides one draft: repeated request, requested time, later free time, or refusal. v is the decision that is returned and
+// stored, empty: decisions are large to copy.
+func (x *Decider) book(v *Decision, d *Draft, o *Order, of Standing, usage *CapUsage) {
+	p, view := &d.Push, x.views.View(d.Recipient())
 	if d.LookOnly {
-		return Decision{Outcome: Undecided}
+		v.Outcome = Undecided
+		return
 	}
-	if r := x.requests[p.IdempotencyID]; r != nil {
-		if r.tenant != p.Tenant || !bytes.Equal(r.hash, p.IdempotencyHash) {
-			return Decision{Outcome: KeyReused}
-		}
-		if id, made := r.made[p.RequestMember]; made {
-			return Decision{Outcome: Replayed, Push: push.Push{ID: id, Tenant: r.tenant}}
-		}
+	if x.repeated(v, d, of, view) {
+		return
 	}
-	if old, ok := x.existing[p.ID]; ok {
-		if old.Tenant != p.Tenant {
-			return Decision{Outcome: KeyReused}
-		}
-		v := Decision{Outcome: Booked, Push: old} // a run of the transaction committed it, and its reply was lost
-		v.showUsage(d, of.Policy(KindOf(&p)), view)
-		return v
+	first, known := x.first(d)
+	if v.Outcome, v.OptOuts = x.permitted(d, of, known); v.Outcome != Booked {
+		return
 	}
-	first, known := x.first(&d)
-	if !known {
-		return Decision{Outcome: Retried}
-	}
-	if !x.hasChannel(&d) {
-		return Decision{Outcome: NoChannel}
-	}
-	if unwanted := of.Person.OptOuts.Of(KindOf(&p)); unwanted.Any() {
-		return Decision{Outcome: OptedOut, OptOuts: unwanted}
-	}
-	if d.NeedsAddress && p.To == "" && of.Person.Addresses[p.Channel] == "" {
-		return Decision{Outcome: NoAddress}
-	}
-	policy := of.Policy(KindOf(&p))
+	policy := of.Policy(KindOf(p))
 	at, outcome := d.freeTime(policy, view)
 	switch outcome {
 	case NoPlace:
-		return x.refused(d, o, policy, view)
+		*v = x.refused(d, o, policy, view)
+		return
 	case Unseen:
-		return Decision{Outcome: Unseen}
+		v.Outcome = Unseen
+		return
 	}
-	p.SendAt = at
-	newRecipient := usage.newRecipientOfDay(view, at)
-	if outcome, capped := usage.take(at, newRecipient); outcome != Booked {
-		return Decision{Outcome: outcome, Capped: capped}
+	v.NewRecipientOfDay = usage.newRecipientOfDay(view, at)
+	if v.Outcome, v.Capped = usage.take(at, v.NewRecipientOfDay); v.Outcome != Booked {
+		v.NewRecipientOfDay = false
+		return
 	}
-	p.CreatedAt, p.Gen = x.now, 1
-	shadow := of.shadow(&p, view)
-	v := Decision{Outcome: Booked, Push: p, NewRecipientOfDay: newRecipient, Shadow: shadow}
+	v.Push = *p
+	v.Push.SendAt, v.Push.CreatedAt, v.Push.Gen = at, x.now, 1
+	v.Shadow = of.shadow(&v.Push, view)
 	if first != nil {
 		v.First, v.By = first, d.By
 		x.retried(*first, p.ID)
 	}
-	x.grant(&v, d, of.Terms, policy, view)
-	return v
+	x.grant(v, d, of.Terms, policy, view)
+}
+
+// repeated reports whether a draft repeats an earlier request, or a run of the transaction whose reply was lost. It decides then.
+func (x *Decider) repeated(v *Decision, d *Draft, of Standing, view *quota.View) bool {
+	p := &d.Push
+	if r := x.requests[p.IdempotencyID]; r != nil {
+		id, made := r.made[p.RequestMember]
+		switch {
+		case r.tenant != p.Tenant || !bytes.Equal(r.hash, p.IdempotencyHash):
+			v.Outcome = KeyReused
+			return true
+		case made:
+			v.Outcome, v.Push.ID, v.Push.Tenant = Replayed, id, r.tenant
+			return true
+		}
+	}
+	old, ok := x.existing[p.ID]
+	switch {
+	case !ok:
+		return false
+	case old.Tenant != p.Tenant:
+		v.Outcome = KeyReused
+	default:
+		v.Outcome, v.Push = Booked, old
+		v.showUsage(d, of.Policy(KindOf(p)), view)
+	}
+	return true
+}
+
+// permitted returns Booked, or why a draft is refused at any time. knownFirst is whether the push that it retries is the latest.
+func (x *Decider) permitted(d *Draft, of Standing, knownFirst bool) (Outcome, OptOuts) {
+	switch unwanted := of.Person.OptOuts.Of(KindOf(&d.Push)); {
+	case !knownFirst:
+		return Retried, OptOuts{}
+	case !x.hasChannel(d):
+		return NoChannel, OptOuts{}
+	case unwanted.Any():
+		return OptedOut, unwanted
+	case d.NeedsAddress && d.Push.To == "" && of.Person.Addresses[d.Push.Channel] == "":
+		return NoAddress, OptOuts{}
+	}
+	return Booked, OptOuts{}
 }
 
 // Move decides about a new time for an existing push, the order's only draft. The push's own booking does not count
@@ -158,7 +181,7 @@ func (x *Decider) Move(o Order) (Decision, error) {
 	to, outcome := d.freeTime(policy, view)
 	switch outcome {
 	case NoPlace:
-		v := x.refused(d, o, policy, view)
+		v := x.refused(&d, &o, policy, view)
 		v.Push = p
 		return v, nil
 	case Unseen:
@@ -172,15 +195,15 @@ func (x *Decider) Move(o Order) (Decision, error) {
 	}
 	p.SendAt, p.RequestedSendAt, p.Burst, p.Gen = to, d.Push.RequestedSendAt, d.Push.Burst, p.Gen+1
 	v := Decision{Outcome: Booked, Push: p, NewRecipientOfDay: newRecipient}
-	x.grant(&v, d, of.Terms, policy, view)
+	x.grant(&v, &d, of.Terms, policy, view)
 	if !o.Books([]Decision{v}) {
 		x.takeBack(0)
 	}
 	return v, nil
 }
 
-// grant books the push of a decision, which then waits for its send time.
-func (x *Decider) grant(v *Decision, d Draft, terms Terms, policy quota.Policy, view *quota.View) {
+// grant books the push of a decision, which then waits for its send time. The decision is stored.
+func (x *Decider) grant(v *Decision, d *Draft, terms Terms, policy quota.Policy, view *quota.View) {
 	p := &v.Push
 	p.NextAt, p.Status, p.UpdatedAt, p.Level = p.SendAt, push.Scheduled, x.now, LevelOf(terms, p)
 	if p.TTL > 0 {
@@ -192,17 +215,17 @@ func (x *Decider) grant(v *Decision, d Draft, terms Terms, policy quota.Policy, 
 		x.know(keyedOf(*p))
 	}
 	v.showUsage(d, policy, view)
-	x.Granted = append(x.Granted, *v)
+	x.Granted = append(x.Granted, v)
 }
 
 // showUsage adds to the decision how full each rule is around its push, and what the draft asks for.
-func (v *Decision) showUsage(d Draft, policy quota.Policy, view *quota.View) {
+func (v *Decision) showUsage(d *Draft, policy quota.Policy, view *quota.View) {
 	v.Usage = policy.Usage(view.Timeline, v.Push.SendAt)
 	v.show(view, d)
 }
 
 // refused returns the decision for a draft without a free time.
-func (x *Decider) refused(d Draft, o Order, policy quota.Policy, view *quota.View) Decision {
+func (x *Decider) refused(d *Draft, o *Order, policy quota.Policy, view *quota.View) Decision {
 	of := x.refusals[d.Recipient()]
 	if of == nil {
 		if x.refusals == nil {
@@ -224,7 +247,7 @@ func (x *Decider) refused(d Draft, o Order, policy quota.Policy, view *quota.Vie
 }
 
 // show adds the recipient's bookings to the decision if the draft asks for them.
-func (v *Decision) show(view *quota.View, d Draft) {
+func (v *Decision) show(view *quota.View, d *Draft) {
 	if !d.Show {
 		return
 	}
@@ -258,10 +281,10 @@ func (x *Decider) takeBack(n int) {
 }
 
 // bookingsFor returns the granted bookings of one recipient.
-func bookingsFor(t Terms, r quota.Recipient, granted []Decision) []quota.Booking {
+func bookingsFor(t Terms, r quota.Recipient, granted []*Decision) []quota.Booking {
 	var bookings []quota.Booking
-	for i := range granted {
-		if p := &granted[i].Push; p.Recipient == r.ID && p.Tenant == r.Tenant {
+	for _, g := range granted {
+		if p := &g.Push; p.Recipient == r.ID && p.Tenant == r.Tenant {
 			bookings = append(bookings, Under(t, p))
 		}
 	}

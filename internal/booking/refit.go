@@ -70,7 +70,7 @@ func (x *Decider) Reslot(o Order, r Misfits, pushes []push.Push, latest time.Tim
 			continue
 		}
 		p.SendAt, p.Burst, p.Gen = to, true, p.Gen+1 // many may move to the same second
-		x.grant(&Decision{Outcome: Booked, Push: p}, Draft{Push: p}, of.Terms, policy, view)
+		x.grant(&Decision{Outcome: Booked, Push: p}, &Draft{Push: p}, of.Terms, policy, view)
 	}
 	return without
 }

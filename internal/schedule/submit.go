@@ -32,7 +32,7 @@ type Options struct {
 // Idempotency-Key has booked it. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
 // [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
 // only a request with an Idempotency-Key can be repeated safely.
-func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (v booking.Decision, err error) {
+func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (_ booking.Decision, err error) {
 	d, err := s.plan(ctx, tenant, r, s.cfg.checkFor, nil)
 	if err != nil {
 		v, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
@@ -55,28 +55,28 @@ func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Opt
 	d.Push.Burst = !o.ValidateOnly && s.bursts.note(tenant, d.Push.SendAt)
 	answer, before, err := s.askCache(ctx, &r, &d, o)
 	if err != nil {
-		return v, err
+		return booking.Decision{}, err
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
 	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.clock(&r), DryRun: o.ValidateOnly})
 	if err != nil {
 		s.cache.Forget(d.Recipient())
-		return v, fmt.Errorf("book: %w", err)
+		return booking.Decision{}, fmt.Errorf("book: %w", err)
 	}
-	v = decisions[0]
+	v := &decisions[0]
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
-		s.booked(&d, answer, before, &v)
+		s.booked(&d, answer, before, v)
 	}
 	if v.Outcome == booking.NoPlace {
 		if before != never {
 			s.submits.record(push.RecipientKey(tenant, d.Push.Recipient), refused)
 		}
-		return v, s.refuse(ctx, &d.Push, nil, v)
+		return *v, s.refuse(ctx, &d.Push, nil, *v)
 	}
-	err = s.conclude(ctx, &d, &v)
-	return v, err
+	err = s.conclude(ctx, &d, v)
+	return *v, err
 }
 
 // book books an order under the tenant's caps. If a conflict would move a push to a day whose recipients were not

@@ -214,7 +214,8 @@ func examplePush(status push.Status) *pushView {
 // bookedView shows a push with the use of its quota.
 func bookedView(texts TextService, d *booking.Decision) *pushView {
 	v := viewOf(texts, d.Push)
-	v.Paused = &d.Push.Paused
+	paused := d.Push.Paused
+	v.Paused = &paused
 	v.Quota = usageViews(d.Usage, d.Push.SendAt)
 	return v
 }

@@ -170,7 +170,7 @@ func refusedOf(c *broadcast.Campaign, decided []Decided, now time.Time) (counts 
 
 // Write stores the granted pushes and the outcomes of the planned lines, and commits, in one exchange. now is the time of
 // the snapshot. If a decision needs more bookings than were read, it writes nothing and returns [ErrReadMore].
-func (c *Chunk) Write(ctx context.Context, decided []Decided, granted []booking.Decision, now time.Time) error {
+func (c *Chunk) Write(ctx context.Context, decided []Decided, granted []*booking.Decision, now time.Time) error {
 	if err := c.read.Close(); err != nil {
 		return err
 	}

@@ -234,7 +234,7 @@ func widenUnseen(orders []booking.Order, decisions [][]booking.Decision) (unseen
 }
 
 // insert stores the granted pushes and commits, in one exchange.
-func insert(ctx context.Context, c *pgxpool.Conn, granted []booking.Decision, r *BookingRead, crowds *HeldCrowds) error {
+func insert(ctx context.Context, c *pgxpool.Conn, granted []*booking.Decision, r *BookingRead, crowds *HeldCrowds) error {
 	failpoint.Hit(failpoint.BookLocked)
 	b := &pgx.Batch{}
 	if len(granted) > 0 {

@@ -122,7 +122,7 @@ var (
 	SELECT`, `moved`, scheduledEvent)
 )
 
-func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []booking.Decision) error {
+func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []*booking.Decision) error {
 	b := &pgx.Batch{}
 	for i := range granted {
 		before, p := &r.existing[0].Push, &granted[i].Push
@@ -176,7 +176,7 @@ const rememberSQL = `
 	ON CONFLICT DO NOTHING`
 
 // CommitMoves commits the moves that were queued for the granted pushes, with their near-limit events.
-func CommitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []booking.Decision) error {
+func CommitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []*booking.Decision) error {
 	if len(granted) > 0 {
 		(*HeldCrowds)(nil).QueueChanged(b, granted)
 		QueueNearLimits(b, granted)

@@ -75,7 +75,7 @@ const insertText = `
 	SELECT`
 
 // insertArgs returns the columns of the granted pushes that order names, one array per column; keys are their recipients' keys.
-func insertArgs(granted []booking.Decision, order []int, keys []int64) []any {
+func insertArgs(granted []*booking.Decision, order []int, keys []int64) []any {
 	of := func(value func(p *push.Push) any) pg.Column {
 		return pg.Column{Length: len(order), At: func(i int) any { return value(&granted[order[i]].Push) }}
 	}
@@ -105,7 +105,7 @@ func insertArgs(granted []booking.Decision, order []int, keys []int64) []any {
 }
 
 // retryArgs returns the columns that only retries have.
-func retryArgs(granted []booking.Decision, order []int) []any {
+func retryArgs(granted []*booking.Decision, order []int) []any {
 	of := func(value func(p *push.Push) any) pg.Column {
 		return pg.Column{Length: len(order), At: func(i int) any { return value(&granted[order[i]].Push) }}
 	}

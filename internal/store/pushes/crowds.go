@@ -174,7 +174,7 @@ const RenewCrowdsSQL = ` UPDATE crowds SET version = gen_random_uuid() WHERE rec
 
 // QueueChanged adds a statement to the transaction's batch that changes the versions of the granted pushes' recipients. h
 // may be nil.
-func (h *HeldCrowds) QueueChanged(b *pgx.Batch, granted []booking.Decision) {
+func (h *HeldCrowds) QueueChanged(b *pgx.Batch, granted []*booking.Decision) {
 	keys := make([]int64, len(granted))
 	for i := range granted {
 		p := &granted[i].Push

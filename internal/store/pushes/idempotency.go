@@ -39,7 +39,7 @@ const insertKeyedSQL = `
 	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[], $7::timestamptz[])`
 
 // queueKeyed adds a statement that stores the results of the granted pushes' keys to a batch, if any has a key.
-func queueKeyed(b *pgx.Batch, granted []booking.Decision) {
+func queueKeyed(b *pgx.Batch, granted []*booking.Decision) {
 	var (
 		keys, members, ids, tenants []uuid.UUID
 		hashes                      [][]byte

@@ -18,13 +18,13 @@ import (
 
 // QueueInsert adds the statements that store the granted pushes to a batch. The transaction has read the terms of their
 // tenants.
-func QueueInsert(b *pgx.Batch, granted []booking.Decision, r *BookingRead) {
+func QueueInsert(b *pgx.Batch, granted []*booking.Decision, r *BookingRead) {
 	pushes := r.Pushes
 	for i := range granted {
 		p := &granted[i].Push
 		p.Own = r.Terms.IsOwn(p.Tenant, p.Channel, r.configured)
 	}
-	for table, order := range pg.ByTable(granted, func(g booking.Decision) string { return pushes.At(g.Push.SendAt) }) {
+	for table, order := range pg.ByTable(granted, func(g *booking.Decision) string { return pushes.At(g.Push.SendAt) }) {
 		keys := byRecipientKey(granted, order)
 		if slices.ContainsFunc(order, func(i int) bool { return granted[i].First != nil }) {
 			b.Queue(pg.In(insertRetriesSQL, "{pushes}", table), append(insertArgs(granted, order, keys), retryArgs(granted, order)...)...)
@@ -38,7 +38,7 @@ func QueueInsert(b *pgx.Batch, granted []booking.Decision, r *BookingRead) {
 
 // byRecipientKey sorts order, indexes of granted pushes, by the recipients' keys, and returns the sorted keys. Two indexes begin
 // with the key, so Postgres touches their pages in order. Pushes of one recipient stay in their order.
-func byRecipientKey(granted []booking.Decision, order []int) (keys []int64) {
+func byRecipientKey(granted []*booking.Decision, order []int) (keys []int64) {
 	type keyed struct {
 		key int64
 		at  int
@@ -58,7 +58,7 @@ func byRecipientKey(granted []booking.Decision, order []int) (keys []int64) {
 
 // queueRetried records each granted retry in the first push of its chain, and in the audit log. The first push has ended,
 // so its send time, and with it its table, no longer changes.
-func queueRetried(b *pgx.Batch, granted []booking.Decision, pushes pg.Parts) {
+func queueRetried(b *pgx.Batch, granted []*booking.Decision, pushes pg.Parts) {
 	for i := range granted {
 		p, first := &granted[i].Push, granted[i].First
 		if first == nil {
@@ -87,7 +87,7 @@ const nearLimitSQL = `
 
 // QueueNearLimits adds a statement to a batch that writes an event for each rule that a granted push brings near its
 // limit.
-func QueueNearLimits(b *pgx.Batch, granted []booking.Decision) {
+func QueueNearLimits(b *pgx.Batch, granted []*booking.Decision) {
 	var (
 		pushes, tenants   []uuid.UUID
 		recipients, rules []string

@@ -130,7 +130,7 @@ func deltaOf(p *push.Push, what string, hour, sendAt time.Time) statDelta {
 }
 
 // queueAccepted counts booked pushes.
-func queueAccepted(b *pgx.Batch, granted []booking.Decision) {
+func queueAccepted(b *pgx.Batch, granted []*booking.Decision) {
 	all := make(map[statDelta]deltaCount, 4)
 	shard := int16(0)
 	for i := range granted {
