@@ -377,7 +377,7 @@ func TestOrder_Around(t *testing.T) {
 			if terms == nil {
 				terms = twoPerHour
 			}
-			v := booking.Order{CapUsage: row.usage, Now: row.decided}.Around(terms, d)
+			v := (&booking.Order{CapUsage: row.usage, Now: row.decided}).Around(terms, &d)
 			if !v.From.Equal(row.from) || !v.Until.Equal(row.until) {
 				t.Errorf("from %s until %s, want %s and %s", v.From, v.Until, row.from, row.until)
 			}

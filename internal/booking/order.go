@@ -122,7 +122,7 @@ type Held struct {
 func (o Order) Tenant() uuid.UUID { return o.Drafts[0].Push.Tenant }
 
 // Recipient returns the owner of the quota that the draft needs.
-func (d Draft) Recipient() quota.Recipient {
+func (d *Draft) Recipient() quota.Recipient {
 	return quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
 }
 
@@ -143,7 +143,7 @@ func (o Order) Books(decisions []Decision) bool {
 }
 
 // Around returns the empty view to fill with bookings before a draft of the order can be decided under some terms.
-func (o Order) Around(t Terms, d Draft) quota.View {
+func (o *Order) Around(t Terms, d *Draft) quota.View {
 	reach := t.Reach()
 	v := quota.Around(d.Push.SendAt, reach, 1)
 	more := min(reach, mostAround) // the nearest free times are usually in this range
@@ -184,7 +184,7 @@ var EndOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // freeTime returns a free time for the draft: its send time or, if the draft may be moved, the next free time up to the
 // latest one. The outcome is [Booked], [NoPlace] if there is none, or [Unseen].
-func (d Draft) freeTime(policy quota.Policy, view *quota.View) (at time.Time, outcome Outcome) {
+func (d *Draft) freeTime(policy quota.Policy, view *quota.View) (at time.Time, outcome Outcome) {
 	if policy.Allows(view.Timeline, d.Push.SendAt) {
 		return d.Push.SendAt, Booked
 	}

@@ -113,7 +113,7 @@ func TestStarts_Oracle(t *testing.T) {
 		s := booking.NewStarts(from, x.usage)
 		for i, d := range x.drafts {
 			s.Widen(&d, x.behind[i])
-			view := booking.Order{CapUsage: x.usage, Now: noon}.Around(x.terms, d)
+			view := (&booking.Order{CapUsage: x.usage, Now: noon}).Around(x.terms, &d)
 			view.Timeline = quota.NewTimeline(slices.DeleteFunc(x.held[i].Bookings(), func(b quota.Booking) bool { return !b.At.After(view.From) || !b.At.Before(view.Until) }))
 			of := booking.Standing{Terms: x.terms, Person: x.people[i]}
 			if err := s.Add(s.Look(d, x.behind[i], of.Policy(booking.KindOf(&d.Push)), &view), counted); err != nil {

@@ -64,9 +64,9 @@ func (s *Store) Book(ctx context.Context, o booking.Order) (decisions []booking.
 func weight(o booking.Order) int { return len(o.Drafts) }
 
 // recipientKey returns the key of the first draft's recipient.
-func recipientKey(o booking.Order) int64 { return keyOf(o.Drafts[0]) }
+func recipientKey(o booking.Order) int64 { return keyOf(&o.Drafts[0]) }
 
-func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
+func keyOf(d *booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
 
 // bookAlone books a single draft in transactions of its tenant only.
 func (s *Store) bookAlone(ctx context.Context, o booking.Order) ([]booking.Decision, error) {
@@ -83,7 +83,7 @@ func (s *Store) bookParts(o booking.Order) ([]booking.Decision, error) {
 	decisions := make([]booking.Decision, len(o.Drafts))
 	var parts errgroup.Group
 	parts.SetLimit(TenantTransactions)
-	for part := range pg.ByLane(o.Drafts, s.db.Cfg.Lanes, keyOf) {
+	for part := range pg.ByLane(o.Drafts, s.db.Cfg.Lanes, func(d booking.Draft) int64 { return keyOf(&d) }) {
 		parts.Go(func() error {
 			of := o
 			of.Drafts = make([]booking.Draft, len(part))

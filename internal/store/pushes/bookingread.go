@@ -65,12 +65,21 @@ type portionRead struct {
 // NewBookingRead returns a read for some orders, of up to most bookings of each recipient; 0: all. rerun means that an
 // earlier run of the transaction may have booked the drafts.
 func (s *Store) NewBookingRead(orders []booking.Order, rerun bool, most int) *BookingRead {
-	r := &BookingRead{at: map[quota.Recipient]int{}, Pushes: s.db.Layouts.Pushes(), configured: s.db.Cfg.Channels}
-	for _, o := range orders {
+	drafts := 0
+	for i := range orders {
+		drafts += len(orders[i].Drafts)
+	}
+	r := &BookingRead{
+		at: make(map[quota.Recipient]int, drafts), spans: make([]span, 0, drafts), Locks: make([]int64, 0, drafts),
+		Pushes: s.db.Layouts.Pushes(), configured: s.db.Cfg.Channels,
+	}
+	for i := range orders {
+		o := &orders[i]
 		known := r.Terms.Use(&s.terms.Known, o.Tenant())
 		terms := known.Or(o.Policy)
 		r.reach = max(r.reach, terms.Reach())
-		for _, d := range o.Drafts {
+		for i := range o.Drafts {
+			d := &o.Drafts[i]
 			if r.add(d.Recipient(), o.Around(terms, d), most, !terms.Plain()) && known.Described {
 				r.People.Add(o.Tenant(), keyOf(d))
 			}

@@ -81,7 +81,7 @@ func (s *Store) readReplayed(ctx context.Context, drafts []booking.Draft, decisi
 	)
 	for i, v := range decisions {
 		if v.Outcome == booking.Replayed {
-			tenant, ids = v.Push.Tenant, append(ids, RefOf(v.Push.ID, keyOf(drafts[i])))
+			tenant, ids = v.Push.Tenant, append(ids, RefOf(v.Push.ID, keyOf(&drafts[i])))
 		}
 	}
 	if len(ids) == 0 {

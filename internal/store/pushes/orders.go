@@ -52,7 +52,7 @@ const (
 // lane returns the number of the lane that all drafts are for, or -1 if they are for several.
 func (o *ownBookings) lane(ord booking.Order) int {
 	lane := pg.LaneOf(recipientKey(ord), o.lanes)
-	if o.lanes > 1 && slices.ContainsFunc(ord.Drafts, func(d booking.Draft) bool { return pg.LaneOf(keyOf(d), o.lanes) != lane }) {
+	if o.lanes > 1 && slices.ContainsFunc(ord.Drafts, func(d booking.Draft) bool { return pg.LaneOf(keyOf(&d), o.lanes) != lane }) {
 		return -1
 	}
 	return lane
