@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -179,8 +180,10 @@ func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) 
 	if result.Unregistered {
 		w.metrics.Unregistered(labelOf(&c.Push))
 	}
-	w.log.InfoContext(ctx, "push attempted", "push", c.Push.ID, "request_id", c.Push.RequestID, "tenant", c.Push.Tenant, "channel", c.Push.Channel, "attempt", c.Attempt,
-		"outcome", result.Outcome, "status", f.Resolution.Status, "late_ms", late.Milliseconds(), "error", result.Error)
+	w.log.LogAttrs(ctx, slog.LevelInfo, "push attempted", // once a push: typed values cost a third less
+		slog.String("push", c.Push.ID.String()), slog.String("request_id", c.Push.RequestID), slog.String("tenant", c.Push.Tenant.String()),
+		slog.String("channel", c.Push.Channel), slog.Int("attempt", c.Attempt), slog.String("outcome", string(result.Outcome)),
+		slog.String("status", string(f.Resolution.Status)), slog.Int64("late_ms", late.Milliseconds()), slog.String("error", result.Error))
 	return f
 }
 
