@@ -191,8 +191,7 @@ func (c *compiler) zone(field, name string, absent *time.Location) *time.Locatio
 	return loaded
 }
 
-// levels are the service levels that a category may have.
-// The words of members of a policy.
+// The words that members of a policy may be; levels are the service levels of categories.
 var (
 	levels   = []string{"urgent", "normal", "bulk"}
 	units    = []string{"hour", "day", "week", "month"}

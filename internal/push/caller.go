@@ -54,7 +54,7 @@ const (
 	ScopeUsersWrite = "users:write" // create, change and delete them, list and end their sessions; includes users:read
 )
 
-// Scopes lists all scopes. A key that is created without a choice has them all.
+// Scopes lists all scopes. A key that is created without a choice has them all. Every role has the scopes that end in ":read".
 var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
 	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsDraft, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,

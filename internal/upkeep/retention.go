@@ -36,7 +36,7 @@ type keepStore interface {
 	DropPartitions(ctx context.Context, kept booking.Kept) (dropped []string, err error)
 }
 
-// NewKeeper returns a loop that makes and drops partitions, at the start and every hour. Every worker runs one. A pass
+// NewKeeper returns a loop that makes and drops partitions, at the start and every hour: that is how old pushes are deleted. Every worker runs one. A pass
 // changes nothing if another worker has done the work.
 func NewKeeper(st keepStore, log *slog.Logger, kept booking.Kept) loop.Loop {
 	return loop.Loop{Name: "keep", Interval: time.Hour, Log: log, Retry: 10 * time.Minute, Pass: func(ctx context.Context) (full bool, err error) {

@@ -23,7 +23,7 @@ const (
 	exportsPerSelf = 2
 )
 
-// exportPage is the number of rows of an export that are read at once, and exportTime is the time to send them, regardless of the time
+// ExportPage is the number of rows of an export that are read at once, and exportTime is the time to send them, regardless of the time
 // of earlier rows.
 const (
 	ExportPage = 1000

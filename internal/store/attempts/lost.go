@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// lostSQL reads the attempts with expired leases, channel by channel.
+// lostSQL reads the attempts with expired leases, channel by channel. While an attempt is under way, next_at is the end of its lease.
 const lostSQL = pg.ChannelsSQL + `
 	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.own_channel IS NOT NULL, true, false, false
 	FROM channels c CROSS JOIN LATERAL (
