@@ -61,6 +61,7 @@ CREATE TABLE tenant_channels (
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleting_at  timestamptz,                         -- the begin of its deletion: nothing is accepted or sent through it any more
+    cancels      bool NOT NULL DEFAULT false,         -- its deletion cancels pushes
     canceled     bigint NOT NULL DEFAULT 0,           -- pushes that its deletion has canceled so far
     UNIQUE (tenant_id, name)
 );

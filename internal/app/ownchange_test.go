@@ -70,7 +70,7 @@ func TestTenantChannels_DeletedElsewhere(t *testing.T) {
 }
 
 // TestTenantChannels_DeletingElsewhere: while a deletion waits for an attempt, no process books pushes for the channel, not even if it hides
-// one of the operator. The number of the pushes that were canceled is in the answer of each request, and in the audit log.
+// one of the operator, also after a deletion that may not cancel pushes failed. The number of the pushes that were canceled is in the answer of each request, and in the audit log.
 func TestTenantChannels_DeletingElsewhere(t *testing.T) {
 	t.Parallel()
 	b := setupOwn(t)
@@ -99,6 +99,9 @@ func TestTenantChannels_DeletingElsewhere(t *testing.T) {
 	if detail := fmt.Sprint(p["detail"]); p["type"] != "urn:sendquota:problem:channel-in-use" || p["pushes"] != 1.0 || p["canceled"] != 4.0 ||
 		!strings.Contains(detail, "attempt under way; repeat the request") || strings.Contains(detail, "pushes=cancel") {
 		t.Errorf("a deletion that waits for an attempt: %v", p)
+	}
+	if p := b.ask("DELETE", "/v1/channels/push", ""); p["type"] != "urn:sendquota:problem:channel-in-use" || p["pushes"] != 1.0 {
+		t.Errorf("a deletion that may not cancel meanwhile: %v", p)
 	}
 	for who, c := range map[string]caller{"this process": b.caller, "another one": other} {
 		p := c.ask("POST", "/v1/pushes", `{"recipient": "late", "channel": "push", "message": {"body": "x"}}`)

@@ -251,8 +251,9 @@ func TestOwnQueues_Deleted(t *testing.T) {
 	b := setupOwn(t, 1)
 	b.put(t, "mine", pace.Speed{})
 	before := b.bookAll(t, "mine", thisSecond().Add(-10*time.Second), "before")[0]
-	testenv.Check(t, b.store.BeginDelete(t.Context(), b.tenant, "mine", true))
-	if _, err := b.store.DeleteChannel(t.Context(), b.tenant, "mine"); !errors.As(err, new(*tenantchannel.InUseError)) {
+	deletion, err := b.store.BeginDelete(t.Context(), b.tenant, "mine", true)
+	testenv.Check(t, err)
+	if _, err := b.store.DeleteChannel(t.Context(), deletion); !errors.As(err, new(*tenantchannel.InUseError)) {
 		t.Fatalf("the deletion of a channel with a push: %v", err)
 	}
 	testenv.Exec(t, b.url, `DELETE FROM tenant_channels`)
@@ -279,10 +280,11 @@ func TestOwnQueues_MadeAgain(t *testing.T) {
 	t.Parallel()
 	b := setupOwn(t, 1)
 	b.put(t, "mine", pace.Speed{})
-	_, err := b.store.DeleteChannel(t.Context(), b.tenant, "mine") // the mark of BeginDelete is gone
+	_, err := b.store.DeleteChannel(t.Context(), tenantchannel.Deletion{Tenant: b.tenant, ID: uuid.New(), Name: "mine"}) // of the channel before
 	testenv.Check(t, err)
-	testenv.Check(t, b.store.BeginDelete(t.Context(), b.tenant, "mine", false))
-	testenv.Check(t, b.store.KeepChannel(t.Context(), b.tenant, "mine"))
+	deletion, err := b.store.BeginDelete(t.Context(), b.tenant, "mine", false)
+	testenv.Check(t, err)
+	testenv.Check(t, b.store.KeepChannel(t.Context(), deletion))
 	own, err := b.store.OwnChannels(t.Context(), b.tenant)
 	testenv.Check(t, err)
 	if len(own.Channels) != 1 || own.Channels[0].Deleting {

@@ -23,26 +23,27 @@ const (
 // any more, and another call deletes it. If it reports campaigns in progress, the channel stays.
 func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (deleted tenantchannel.Deleted, err error) {
 	defer s.directory.Refresh(tenant)
-	if err := s.store.BeginDelete(ctx, tenant, name, cancel); err != nil {
+	d, err := s.store.BeginDelete(ctx, tenant, name, cancel)
+	if err != nil {
 		return deleted, err
 	}
 	s.directory.Refresh(tenant)
 	if err := s.settle(ctx); err != nil {
-		return deleted, errors.Join(err, s.keep(ctx, tenant, name, cancel))
+		return deleted, errors.Join(err, s.keep(ctx, d, cancel))
 	}
 	for until := time.Now().Add(endingTime); ; {
 		if cancel {
-			if err := s.cancelAll(ctx, tenant, name); err != nil {
+			if err := s.cancelAll(ctx, d); err != nil {
 				return deleted, err
 			}
 		}
-		deleted, err = s.store.DeleteChannel(ctx, tenant, name)
+		deleted, err = s.store.DeleteChannel(ctx, d)
 		if err == nil {
 			return deleted, nil
 		}
 		used := (*tenantchannel.InUseError)(nil)
 		if !errors.As(err, &used) || !cancel || used.Campaigns > 0 {
-			return deleted, errors.Join(err, s.keep(ctx, tenant, name, cancel && used == nil))
+			return deleted, errors.Join(err, s.keep(ctx, d, cancel && used == nil))
 		}
 		used.Canceling = true
 		if time.Now().After(until) {
@@ -55,11 +56,11 @@ func (s *Service) Delete(ctx context.Context, tenant uuid.UUID, name string, can
 }
 
 // keep ends a deletion that failed, unless another request shall go on with it, because it may have canceled pushes.
-func (s *Service) keep(ctx context.Context, tenant uuid.UUID, name string, goesOn bool) error {
+func (s *Service) keep(ctx context.Context, d tenantchannel.Deletion, goesOn bool) error {
 	if goesOn {
 		return nil
 	}
-	return s.store.KeepChannel(context.WithoutCancel(ctx), tenant, name)
+	return s.store.KeepChannel(context.WithoutCancel(ctx), d)
 }
 
 // settle waits for the transactions that may have read the channel before it was marked for deletion. It returns
@@ -81,9 +82,9 @@ func (s *Service) settle(ctx context.Context) error {
 }
 
 // cancelAll cancels all waiting pushes of a channel.
-func (s *Service) cancelAll(ctx context.Context, tenant uuid.UUID, name string) error {
+func (s *Service) cancelAll(ctx context.Context, d tenantchannel.Deletion) error {
 	for {
-		ended, err := s.store.CancelPushes(ctx, tenant, name, cancelAtOnce)
+		ended, err := s.store.CancelPushes(ctx, d, cancelAtOnce)
 		for _, e := range ended {
 			if s.cfg.Released != nil {
 				s.cfg.Released(e)

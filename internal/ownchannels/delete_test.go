@@ -29,12 +29,12 @@ type deleting struct {
 	err       error
 }
 
-func (d *deleting) BeginDelete(context.Context, uuid.UUID, string, bool) error {
+func (d *deleting) BeginDelete(context.Context, uuid.UUID, string, bool) (tenantchannel.Deletion, error) {
 	d.steps = append(d.steps, "begin")
-	return nil
+	return tenantchannel.Deletion{}, nil
 }
 
-func (d *deleting) KeepChannel(ctx context.Context, _ uuid.UUID, _ string) error {
+func (d *deleting) KeepChannel(ctx context.Context, _ tenantchannel.Deletion) error {
 	d.steps = append(d.steps, "keep")
 	return ctx.Err()
 }
@@ -46,14 +46,14 @@ func (d *deleting) Deciders(context.Context) ([]string, error) {
 	return nil, d.err
 }
 
-func (d *deleting) CancelPushes(context.Context, uuid.UUID, string, int) ([]booking.Ended, error) {
+func (d *deleting) CancelPushes(context.Context, tenantchannel.Deletion, int) ([]booking.Ended, error) {
 	ended := make([]booking.Ended, d.waits)
 	d.canceled += d.waits
 	d.waits = 0
 	return ended, nil
 }
 
-func (d *deleting) DeleteChannel(context.Context, uuid.UUID, string) (tenantchannel.Deleted, error) {
+func (d *deleting) DeleteChannel(context.Context, tenantchannel.Deletion) (tenantchannel.Deleted, error) {
 	so := tenantchannel.Deleted{Canceled: d.canceled}
 	d.steps = append(d.steps, "delete")
 	if d.inFlight--; d.inFlight >= 0 {

@@ -26,11 +26,11 @@ type Store interface {
 }
 
 type deletions interface {
-	BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error
-	KeepChannel(ctx context.Context, tenant uuid.UUID, name string) error
+	BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (tenantchannel.Deletion, error)
+	KeepChannel(ctx context.Context, d tenantchannel.Deletion) error
 	Deciders(ctx context.Context) ([]string, error)
-	CancelPushes(ctx context.Context, tenant uuid.UUID, name string, limit int) ([]booking.Ended, error)
-	DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (tenantchannel.Deleted, error)
+	CancelPushes(ctx context.Context, d tenantchannel.Deletion, limit int) ([]booking.Ended, error)
+	DeleteChannel(ctx context.Context, d tenantchannel.Deletion) (tenantchannel.Deleted, error)
 }
 
 type tests interface {

@@ -20,7 +20,8 @@ type Channel struct {
 	Secrets   map[string]string    // by member; nil if they were not read, or cannot be opened
 	SecretAt  map[string]time.Time // when each secret was set
 	Disabled  bool
-	Deleting  bool  // its pushes are being canceled; nothing is accepted or sent
+	Deleting  bool  // nothing is accepted or sent
+	Cancels   bool  // its deletion cancels pushes
 	Canceled  int   // pushes that its deletion has canceled so far
 	Version   int64 // grows with every change of any tenant's channels
 	CreatedAt time.Time
@@ -85,6 +86,13 @@ func (e *InUseError) Error() string {
 		return fmt.Sprintf("%d pushes are booked for the channel, and %d campaigns in progress have more recipients; cancel these campaigns first", e.Pushes, e.Campaigns)
 	}
 	return fmt.Sprintf("%d pushes are booked for the channel", e.Pushes)
+}
+
+// Deletion is a deletion of a channel that has begun.
+type Deletion struct {
+	Tenant, ID uuid.UUID // of the channel: another may get the name meanwhile
+	Name       string
+	Cancel     bool // the caller permits it to cancel pushes
 }
 
 // Deleted is what a deletion has done, and what it leaves behind: campaigns and schedules that name the channel use the operator's of that

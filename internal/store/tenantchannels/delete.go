@@ -27,14 +27,17 @@ const bookedSQL = `SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token
 	SELECT l.recipient_key, l.send_at, l.push_id, l.plan, l.token IS NULL FROM live l WHERE l.tenant_id = $1 AND l.own_channel IS NULL AND l.channel = $2`
 
 // BeginDelete marks a channel for deletion. It returns a [*tenantchannel.InUseError] instead if campaigns go on booking pushes for it,
-// or without cancel if pushes are booked. It returns [push.ErrNotFound] if there is no such channel. It goes on with a deletion that was interrupted.
-func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) error {
-	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
+// or without cancel if pushes are booked. It returns [push.ErrNotFound] if there is no such channel. It goes on with a deletion that was
+// interrupted, or is under way.
+func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, cancel bool) (d tenantchannel.Deletion, err error) {
+	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
 		if was.ID == uuid.Nil {
 			return push.ErrNotFound
 		}
+		d = tenantchannel.Deletion{Tenant: tenant, ID: was.ID, Name: name, Cancel: cancel}
 		if was.Deleting {
-			return nil
+			_, err := tx.Exec(ctx, `UPDATE tenant_channels SET cancels = cancels OR $2 WHERE id = $1`, was.ID, cancel)
+			return err
 		}
 		used, err := usesOf(ctx, tx, tenant, name)
 		switch {
@@ -43,11 +46,12 @@ func (s *Store) BeginDelete(ctx context.Context, tenant uuid.UUID, name string, 
 		case used.Campaigns > 0 || used.Pushes > 0 && !cancel:
 			return &used
 		}
-		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = clock_timestamp() WHERE id = $1`, was.ID); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = clock_timestamp(), cancels = $2 WHERE id = $1`, was.ID, cancel); err != nil {
 			return err
 		}
 		return s.bump(ctx, tx, tenant, was.ID)
 	})
+	return d, err
 }
 
 // usesOf counts what a deletion would leave without its channel. Campaigns count that have recipients without a decision: those would
@@ -68,23 +72,23 @@ func (s *Store) bump(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID) error
 	return err
 }
 
-// KeepChannel ends a deletion that found booked pushes and may not cancel them.
-func (s *Store) KeepChannel(ctx context.Context, tenant uuid.UUID, name string) error {
-	return s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
-		if !was.Deleting {
+// KeepChannel ends a deletion that failed. It leaves the deletion of another request that cancels pushes, if this one may not.
+func (s *Store) KeepChannel(ctx context.Context, d tenantchannel.Deletion) error {
+	return s.locked(ctx, d.Tenant, d.Name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
+		if was.ID != d.ID || !was.Deleting || was.Cancels && !d.Cancel {
 			return nil
 		}
 		if was.Canceled > 0 { // until a campaign was started: the channel stays, and these pushes are not booked again
-			d := auditlogs.Difference{}
-			d.Show("canceled", nil, was.Canceled)
-			if err := auditlogs.Record(ctx, tx, tenant, auditlog.ChannelChange, name, d); err != nil {
+			change := auditlogs.Difference{}
+			change.Show("canceled", nil, was.Canceled)
+			if err := auditlogs.Record(ctx, tx, d.Tenant, auditlog.ChannelChange, d.Name, change); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = NULL, canceled = 0 WHERE id = $1`, was.ID); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE tenant_channels SET deleting_at = NULL, cancels = false, canceled = 0 WHERE id = $1`, was.ID); err != nil {
 			return err
 		}
-		return s.bump(ctx, tx, tenant, was.ID)
+		return s.bump(ctx, tx, d.Tenant, was.ID)
 	})
 }
 
@@ -95,10 +99,11 @@ var canceledSQL = pushes.Ending{
 	Shards: `$5`, Status: push.Canceled, Reason: `'` + booking.ChannelDeletedReason + `'`, Columns: pushes.EndedSQL,
 }.SQL()
 
-// CancelPushes cancels up to limit waiting pushes of a channel, and returns them. It adds their number to the channel.
-func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string, limit int) (ended []booking.Ended, err error) {
-	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		rows, _ := c.Query(ctx, `SELECT recipient_key, send_at, push_id, plan FROM (`+bookedSQL+`) b WHERE waits LIMIT $3`, tenant, name, limit)
+// CancelPushes cancels up to limit waiting pushes of a channel, and returns them. It adds their number to the channel. It returns
+// [tenantchannel.ErrBusy], and cancels nothing more, if another request has ended the deletion.
+func (s *Store) CancelPushes(ctx context.Context, d tenantchannel.Deletion, limit int) (ended []booking.Ended, err error) {
+	err = s.db.Change(ctx, d.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows, _ := c.Query(ctx, `SELECT recipient_key, send_at, push_id, plan FROM (`+bookedSQL+`) b WHERE waits LIMIT $3`, d.Tenant, d.Name, limit)
 		found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l pushes.LiveRow, err error) {
 			err = row.Scan(&l.Key, &l.SendAt, &l.ID, &l.Plan)
 			return l, err
@@ -112,19 +117,22 @@ func (s *Store) CancelPushes(ctx context.Context, tenant uuid.UUID, name string,
 			for _, i := range at {
 				r.Add(found[i])
 			}
-			err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			var now []booking.Ended
+			err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) (err error) {
 				rows, _ := tx.Query(ctx, pg.In(s.db.Joining(canceledSQL), "{pushes}", table), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...))
-				now, err := pgx.CollectRows(rows, attempts.CollectEnded)
-				if err != nil {
+				if now, err = pgx.CollectRows(rows, attempts.CollectEnded); err != nil {
 					return err
 				}
-				ended = append(ended, now...)
-				_, err = tx.Exec(ctx, `UPDATE tenant_channels SET canceled = canceled + $3 WHERE tenant_id = $1 AND name = $2 AND deleting_at IS NOT NULL`, tenant, name, len(now))
+				tag, err := tx.Exec(ctx, `UPDATE tenant_channels SET canceled = canceled + $2 WHERE id = $1 AND deleting_at IS NOT NULL`, d.ID, len(now))
+				if err == nil && tag.RowsAffected() == 0 {
+					err = tenantchannel.ErrBusy
+				}
 				return err
 			})
 			if err != nil {
 				return err
 			}
+			ended = append(ended, now...)
 		}
 		return nil
 	})
@@ -136,11 +144,16 @@ const leftSQL = `SELECT (SELECT count(*) FROM campaigns WHERE tenant_id = $1 AND
 	SELECT count(*) FROM schedules s LEFT JOIN campaigns c ON c.id = s.campaign_id
 	WHERE s.tenant_id = $1 AND s.deleted_at IS NULL AND coalesce(c.channel, s.push ->> 'channel') = $2)`
 
-// DeleteChannel deletes a channel that is marked for deletion. It returns a [*tenantchannel.InUseError] if it is in use.
-func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string) (deleted tenantchannel.Deleted, err error) {
+// DeleteChannel deletes a channel that is marked for deletion. It returns a [*tenantchannel.InUseError] if it is in use, and
+// [tenantchannel.ErrBusy] if another request has ended the deletion.
+func (s *Store) DeleteChannel(ctx context.Context, d tenantchannel.Deletion) (deleted tenantchannel.Deleted, err error) {
+	tenant, name := d.Tenant, d.Name
 	err = s.locked(ctx, tenant, name, func(ctx context.Context, tx pgx.Tx, was tenantchannel.Channel) error {
-		if was.ID == uuid.Nil || !was.Deleting { // an earlier run, or another request, deleted it; it may have been made again
+		switch {
+		case was.ID != d.ID: // an earlier run, or another request, deleted it; it may have been made again
 			return nil
+		case !was.Deleting:
+			return tenantchannel.ErrBusy
 		}
 		deleted.Canceled = was.Canceled
 		used, err := usesOf(ctx, tx, tenant, name)
@@ -151,15 +164,15 @@ func (s *Store) DeleteChannel(ctx context.Context, tenant uuid.UUID, name string
 			used.Canceled = was.Canceled
 			return &used
 		}
-		d := auditlogs.Difference{}
-		d.Show("type", was.Type, nil)
+		change := auditlogs.Difference{}
+		change.Show("type", was.Type, nil)
 		if was.Canceled > 0 {
-			d.Show("canceled", nil, was.Canceled)
+			change.Show("canceled", nil, was.Canceled)
 		}
 		if err := tx.QueryRow(ctx, leftSQL, tenant, name).Scan(&deleted.Drafts, &deleted.Schedules); err != nil {
 			return err
 		}
-		if err := auditlogs.Record(ctx, tx, tenant, auditlog.ChannelDelete, name, d); err != nil {
+		if err := auditlogs.Record(ctx, tx, tenant, auditlog.ChannelDelete, name, change); err != nil {
 			return err
 		}
 		if err := s.bump(ctx, tx, tenant, was.ID); err != nil {

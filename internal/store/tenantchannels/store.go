@@ -23,12 +23,12 @@ type Store struct {
 // New returns a Store on a connection to Postgres.
 func New(db *pg.DB) *Store { return &Store{db: db} }
 
-const columns = `c.id, c.tenant_id, c.name, c.type, c.settings, c.secret, c.secret_times, c.disabled, c.deleting_at IS NOT NULL, c.canceled, c.version, c.created_at, c.updated_at`
+const columns = `c.id, c.tenant_id, c.name, c.type, c.settings, c.secret, c.secret_times, c.disabled, c.deleting_at IS NOT NULL, c.cancels, c.canceled, c.version, c.created_at, c.updated_at`
 
 // scan reads a row of columns. It opens the secrets, unless no key does.
 func (s *Store) scan(row pgx.CollectableRow) (c tenantchannel.Channel, err error) {
 	var sealed, times []byte
-	err = row.Scan(&c.ID, &c.Tenant, &c.Name, &c.Type, &c.Settings, &sealed, &times, &c.Disabled, &c.Deleting, &c.Canceled, &c.Version, &c.CreatedAt, &c.UpdatedAt)
+	err = row.Scan(&c.ID, &c.Tenant, &c.Name, &c.Type, &c.Settings, &sealed, &times, &c.Disabled, &c.Deleting, &c.Cancels, &c.Canceled, &c.Version, &c.CreatedAt, &c.UpdatedAt)
 	if err != nil {
 		return c, err
 	}
