@@ -834,10 +834,10 @@ type ApnsChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -888,10 +888,10 @@ type ApnsChannel struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -935,10 +935,10 @@ type ApnsChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -983,10 +983,10 @@ type ApnsChannelForm struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -1729,10 +1729,10 @@ type EmailChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
@@ -1791,10 +1791,10 @@ type EmailChannel struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -1840,10 +1840,10 @@ type EmailChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -1896,10 +1896,10 @@ type EmailChannelForm struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -2039,10 +2039,10 @@ type FcmChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -2088,10 +2088,10 @@ type FcmChannel struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -2135,10 +2135,10 @@ type FcmChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -2178,10 +2178,10 @@ type FcmChannelForm struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -2463,10 +2463,10 @@ type LogChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
@@ -2501,10 +2501,10 @@ type LogChannel struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -2543,10 +2543,10 @@ type LogChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -2573,10 +2573,10 @@ type LogChannelForm struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -4079,10 +4079,10 @@ type SmsChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -4133,10 +4133,10 @@ type SmsChannel struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -4189,10 +4189,10 @@ type SmsChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -4239,10 +4239,10 @@ type SmsChannelForm struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -4593,10 +4593,10 @@ type WebhookChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
@@ -4633,10 +4633,10 @@ type WebhookChannel struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second
@@ -4676,10 +4676,10 @@ type WebhookChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait
+		// Max the longest wait; a tenant's channel: at least 1s
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -4714,10 +4714,10 @@ type WebhookChannelForm struct {
 
 	// Throughput the maximum speed over all workers; without it, no maximum
 	Throughput struct {
-		// Burst attempts at once after a rest; otherwise they are evenly spaced
+		// Burst attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days
 		Burst int `json:"burst,omitempty,omitzero"`
 
-		// Per the time span, at least 1 microsecond
+		// Per the time span, 1 microsecond to 31 days
 		Per string `json:"per,omitempty,omitzero"`
 
 		// Rate attempts per time span, at most 1000000 a second

@@ -106,15 +106,22 @@ func (c *Channel) common(t *strictyaml.Table) {
 	t.Bool("allow_private_addresses", private, "whether it may connect to loopback and private networks", &c.AllowPrivateAddresses)
 	t.OneOf("on_unknown", "retry", "after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)", &c.OnUnknown, Retry, Fail)
 	t.Int("max_attempts", "8", "attempts before a push fails, 1 to 100", &c.MaxAttempts, 1, 100)
-	t.Section("backoff", "{}", "the wait before another attempt", c.Backoff.settings)
+	t.Section("backoff", "{}", "the wait before another attempt", func(t *strictyaml.Table) {
+		if c.Own != nil {
+			c.Backoff.settings(t, time.Second) // a provider that refuses all must not keep the workers busy
+			return
+		}
+		c.Backoff.settings(t, 1)
+	})
 	t.Section("throughput", optional, "the maximum speed over all workers; without it, no maximum", c.Throughput.settings)
 	t.Check(c.segmented)
 	t.Section("levels", "{}", "the shares of the service levels while pushes wait for the speed of the channel; what one does not use goes to the others", c.Levels.settings)
 }
 
-func (b *Backoff) settings(t *strictyaml.Table) {
-	t.Duration("first", "5s", "the first wait; each further one is twice as long", &b.First, 1, forever)
-	t.Duration("max", "15m", "the longest wait", &b.Max, 1, forever)
+// settings lists the settings of a backoff, whose waits are at least as long as least.
+func (b *Backoff) settings(t *strictyaml.Table, least time.Duration) {
+	t.Duration("first", "5s", "the first wait; each further one is twice as long; a tenant's channel: at least 1s", &b.First, least, forever)
+	t.Duration("max", "15m", "the longest wait; a tenant's channel: at least 1s", &b.Max, least, forever)
 	t.Check(b.check)
 }
 
@@ -126,14 +133,21 @@ func (l *Levels) settings(t *strictyaml.Table) {
 
 func (s *Throughput) settings(t *strictyaml.Table) {
 	t.Int("rate", required, "attempts per time span, at most 1000000 a second", &s.Rate, 1, manyPerSpan)
-	t.Duration("per", "1s", "the time span, at least 1 microsecond", &s.Per, time.Microsecond, forever)
-	t.Int("burst", "1", "attempts at once after a rest; otherwise they are evenly spaced", &s.Burst, 1, manyPerSpan)
+	t.Duration("per", "1s", "the time span, 1 microsecond to 31 days", &s.Per, time.Microsecond, longestSpan)
+	t.Int("burst", "1", "attempts at once after a rest; otherwise they are evenly spaced; the rest takes at most 31 days", &s.Burst, 1, manyPerSpan)
 	t.OneOf("unit", Messages, "what rate counts: messages, or segments of text messages (sms only): a text of n segments counts n times", &s.Unit, Messages, Segments)
 	t.Check(s.check)
 }
 
-// check rejects a speed above one attempt a microsecond, the unit of the pacer.
+// longestSpan is the longest time span of a speed, and the longest rest before a burst. The pacer computes exactly with times of
+// some hundred years.
+const longestSpan = 31 * 24 * time.Hour
+
+// check rejects a speed above one attempt a microsecond, the unit of the pacer, and a burst that needs too long a rest.
 func (s *Throughput) check(p strictyaml.Node) {
+	if most := float64(longestSpan) / float64(s.Per) * float64(s.Rate); s.Per > 0 && s.Rate > 0 && float64(s.Burst) > most {
+		p.Child("burst").BadValue("must be at most %.0f: so many are sent in 31 days", most)
+	}
 	if most := s.Per.Microseconds(); most > 0 && int64(s.Rate) > most {
 		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, duration.Each(s.Per))
 	}
