@@ -229,9 +229,8 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 		}
 		c.Push.Message = message
 	}
-	if c.Push.Own && time.Since(began) > pauseKnown { // the tenant may have changed the channel meanwhile
-		w.cfg.Own.Refresh(c.Push.Tenant)
-		if entry, err = w.channelOf(c); err != nil {
+	if w.cfg.Own != nil && time.Since(began) > pauseKnown {
+		if entry, err = w.channelNow(c); err != nil {
 			return channel.Result{Outcome: push.Refused, Error: "not sent: " + err.Error()}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Second, Max: time.Second}
 		}
 	}

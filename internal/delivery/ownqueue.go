@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -127,4 +128,17 @@ func (w *Worker) channelOf(c booking.Claim) (channel.Entry, error) {
 		return e, nil
 	}
 	return channel.Entry{}, errNotConfigured // the store does not know which channels are configured
+}
+
+var errReplaced = errors.New("the tenant has a channel of that name now")
+
+// channelNow is channelOf for a worker that was held up since the claim: the tenant may have changed its channels meanwhile.
+func (w *Worker) channelNow(c booking.Claim) (channel.Entry, error) {
+	w.cfg.Own.Refresh(c.Push.Tenant)
+	if c.Channel == 0 {
+		if _, own, err := w.cfg.Own.Get(c.Push.Tenant, c.Push.Channel); own {
+			return channel.Entry{}, cmp.Or(err, errReplaced)
+		}
+	}
+	return w.channelOf(c)
 }

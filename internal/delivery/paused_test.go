@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -66,4 +67,40 @@ func TestSend_PausedWhileRendering(t *testing.T) {
 			t.Errorf("sent %d, asked %d times, finished %+v", len(p.took), s.asked, s.finished)
 		}
 	})
+}
+
+// replaced has no channel of a tenant until the tenant makes one, of which this process hears with the next read.
+type replaced struct {
+	delivery.OwnChannels
+	entry     channel.Entry
+	refreshed bool
+}
+
+func (r *replaced) Claimed(uuid.UUID, string, int64) (channel.Entry, error) { return r.entry, nil }
+
+func (r *replaced) Get(uuid.UUID, string) (channel.Entry, bool, error) {
+	return r.entry, r.refreshed, nil
+}
+
+func (r *replaced) Refresh(uuid.UUID) { r.refreshed = true }
+
+func (r *replaced) InUse() bool { return false }
+
+// TestSend_ChannelMadeMeanwhile checks that a worker that was held up for more than a second after its claim sends nothing through the
+// operator's channel if the tenant has made one of its name meanwhile.
+func TestSend_ChannelMadeMeanwhile(t *testing.T) {
+	for slow, sends := range map[time.Duration]int{time.Second: 1, time.Second + 1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			s, p := &scripted{claims: []booking.Claim{claimed()}, slow: slow}, &provider{}
+			all := channels(t, p)
+			entry, _ := all.Get(claimed().Push.Channel)
+			handle(t, delivery.New(s, quota.NewCache(nil, redisscript.Config{}), all, &wakes{}, quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1, Own: &replaced{entry: entry}}))
+			if len(p.took) != sends || len(s.finished) != 1 {
+				t.Fatalf("after %s: sent %d, finished %+v", slow, len(p.took), s.finished)
+			}
+			if f := s.finished[0]; sends == 0 && (f.Outcome != push.Refused || f.Resolution.Status != push.Scheduled) {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
 }
