@@ -106,7 +106,7 @@ func (a *App) segments(tenant uuid.UUID, name string, message json.RawMessage) i
 
 // channelBehind estimates how long a tenant's channel takes to send what waits for it of each level of the tenant.
 func (a *App) channelBehind(ctx context.Context, tenant uuid.UUID, name string) (after [len(push.Levels)]time.Duration, err error) {
-	e, own, _ := a.directory.Get(tenant, name)
+	e, own := a.directory.Opened(tenant, name)
 	if e.Speed.Every == 0 {
 		return after, nil
 	}
@@ -133,7 +133,7 @@ func (a *App) channelBehind(ctx context.Context, tenant uuid.UUID, name string) 
 // channelSpeed returns the time that the speed of a tenant's channel allows for a push; 0: any number may leave at once.
 // It is also known of a disabled channel. segmented: for each segment of a text message.
 func (a *App) channelSpeed(tenant uuid.UUID, name string) (every time.Duration, segmented bool) {
-	e := a.directory.Opened(tenant, name)
+	e, _ := a.directory.Opened(tenant, name)
 	return e.Speed.Every, e.Speed.Most > 0
 }
 

@@ -95,7 +95,7 @@ func (a *App) retry(p *push.Push) push.Retry {
 	if e, known := a.channels.Get(p.Channel); known && !p.Own {
 		return e.Retry
 	}
-	if e := a.directory.Opened(p.Tenant, p.Channel); e.Channel != nil && p.Own {
+	if e, _ := a.directory.Opened(p.Tenant, p.Channel); e.Channel != nil && p.Own {
 		return e.Retry
 	}
 	return push.Retry{MaxAttempts: 8, First: 5 * time.Second, Max: 15 * time.Minute}

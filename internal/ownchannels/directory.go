@@ -209,40 +209,45 @@ type Listed struct {
 	Settings config.Channel // of an own channel: its type, its speed and its levels
 }
 
-// List lists the channels of a tenant, in the order of Names.
+// List lists the channels of a tenant, in the order of Names, and then those that are being deleted.
 func (d *Directory) List(tenant uuid.UUID) []Listed {
 	c, err := d.of(tenant, 0)
 	if err != nil {
 		c = &channels{names: d.operator.Names()}
 	}
-	all := make([]Listed, len(c.names))
-	for i, name := range c.names {
+	var all []Listed
+	for _, name := range c.names {
 		mine, own := c.entries[name]
-		all[i] = Listed{Name: name, Own: own, Settings: mine.settings}
+		all = append(all, Listed{Name: name, Own: own, Settings: mine.settings})
+	}
+	for _, s := range c.own.Channels { // what waits for one that is being deleted is shown, too
+		if !slices.Contains(c.names, s.Name) {
+			all = append(all, Listed{Name: s.Name, Own: true, Settings: c.entries[s.Name].settings})
+		}
 	}
 	return all
 }
 
-// Opened returns the channel of a name for a tenant, also while it is disabled and must send nothing. The entry has no Channel if there is
-// none of that name, or it cannot be opened.
-func (d *Directory) Opened(tenant uuid.UUID, name string) (e channel.Entry) {
+// Opened returns the channel of a name for a tenant, and whether it is the tenant's own, also while it is disabled and must send nothing.
+// The entry has no Channel if there is none of that name, or it cannot be opened.
+func (d *Directory) Opened(tenant uuid.UUID, name string) (e channel.Entry, own bool) {
 	c, err := d.of(tenant, 0)
 	if err != nil {
-		return e
+		return e, false
 	}
 	if mine, own := c.entries[name]; own {
-		return mine.Entry
+		return mine.Entry, true
 	}
 	if d.offers(c.own.Name, name) {
 		e, _ = d.operator.Get(name)
 	}
-	return e
+	return e, false
 }
 
 // Check returns what the provider behind a tenant's channel would certainly refuse. It finds nothing for a channel that does
 // not exist, or cannot be opened.
 func (d *Directory) Check(tenant uuid.UUID, name, to string, message json.RawMessage) invalid.FieldErrors {
-	e := d.Opened(tenant, name)
+	e, _ := d.Opened(tenant, name)
 	if e.Channel == nil {
 		return nil
 	}
@@ -251,7 +256,8 @@ func (d *Directory) Check(tenant uuid.UUID, name, to string, message json.RawMes
 
 // Size returns the size of the text that a tenant's channel would send, and whether it sends text messages.
 func (d *Directory) Size(tenant uuid.UUID, name string, message json.RawMessage) (size sms.Size, is bool) {
-	return d.Opened(tenant, name).Size(message)
+	e, _ := d.Opened(tenant, name)
+	return e.Size(message)
 }
 
 // Problem returns why a tenant's own channel sends nothing, and the time of its last change. Without a problem, the text is empty.

@@ -190,6 +190,9 @@ func (s *Service) Test(ctx context.Context, tenant uuid.UUID, name, to string, m
 		return r, err
 	}
 	result := e.Channel.Send(ctx, p, 1)
+	if result.Outcome == push.Unknown && ctx.Err() != nil {
+		result.Error = fmt.Sprintf("no answer within %s: a test does not wait longer, whatever the timeout of the channel", time.Since(now).Round(100*time.Millisecond))
+	}
 	r = TestResult{Outcome: result.Outcome, Error: result.Error, ProviderMessageID: result.ProviderMessageID, Took: time.Since(now), Left: test.Left}
 	_ = s.store.EndTest(context.WithoutCancel(ctx), tenant, test, result.Outcome) // the entry about the test itself is written
 	return r, nil

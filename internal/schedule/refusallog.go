@@ -53,7 +53,11 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o O
 	if !of.because(err) {
 		return
 	}
-	s.cfg.Refusals.count(tenant, booking.LevelOf(s.terms(tenant), &push.Push{Content: push.Content{Category: of.Category}}), &of)
+	p := push.Push{Content: push.Content{Category: of.Category}}
+	if o.retry != nil {
+		p.Campaign = o.retry.push.Campaign
+	}
+	s.cfg.Refusals.count(tenant, booking.LevelOf(s.terms(tenant), &p), &of)
 	s.cache.Refused(quota.Recipient{Tenant: tenant, ID: r.Recipient}, of.text())
 }
 
