@@ -231,7 +231,7 @@ delivery:
 			`7: channels.log.timeout: "0s": must be a duration above 0, written like 500ms, 90s, 24h or 30d`,
 			`8: channels.log.backoff.first: "20m": must be at most backoff.max, which is 15 minutes`,
 			`9: channels.log.throughput.rate: is required (attempts per time span, at most 1000000 a second)`,
-			`9: channels.log.throughput.per: "0s": must be a duration of at least 1 microsecond, written like 500ms, 90s, 24h or 30d`,
+			`9: channels.log.throughput.per: "0s": must be a duration from 1 microsecond to 31 days, written like 500ms, 90s, 24h or 30d`,
 			`9: channels.log.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
 			`10: channels.b.backoff.first: "2s": must be at most backoff.max, which is 1 second`,
 			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst, unit`,
@@ -253,7 +253,7 @@ delivery:
 			`5: channels.d.throughput.rate: 3: must be at most 1000000 a second, which is 2 per 2 microseconds and 500 nanoseconds`,
 			`6: channels.e.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
 			`6: channels.e.throughput.rate: 1000000000: must be at most 1000000 a second, which is 999000000 per 16 minutes and 39 seconds`,
-			`7: channels.f.throughput.per: "999ns": must be a duration of at least 1 microsecond, written like 500ms, 90s, 24h or 30d`,
+			`7: channels.f.throughput.per: "999ns": must be a duration from 1 microsecond to 31 days, written like 500ms, 90s, 24h or 30d`,
 		}},
 		{"timeout beyond half a lease", "delivery: {lease: 1m1s}\nchannels:\n  a: {type: log, timeout: 30.5s}\n  b: {type: log,\n      timeout: 31s}\n", []string{
 			`5: channels.b.timeout: "31s": must be at most half of delivery.lease, which is 1 minute and 1 second`,
