@@ -18,6 +18,8 @@ type TenantChannels struct {
 	Types                 []string // that they may have
 	AllowPrivateAddresses bool     // permits loopback and private networks
 
+	Shown bool `json:"-"` // not from the file: a channel is only shown, and its addresses are not checked again
+
 	Checks ChannelChecks `json:"-"` // not from the file
 }
 
@@ -102,6 +104,9 @@ func (c *Channel) ownSettings(t *strictyaml.Table) {
 
 // checkPublic rejects private addresses, unless the operator allows them.
 func (c *Channel) checkPublic(p strictyaml.Node) {
+	if c.Own.Shown {
+		return
+	}
 	if c.AllowPrivateAddresses {
 		if !c.Own.AllowPrivateAddresses {
 			p.Child("allow_private_addresses").BadValue("must be false: the operator allows public addresses only")
@@ -222,7 +227,7 @@ func explained(bad invalid.FieldErrors, object []byte, before TenantChannel, kep
 // ShownTenantChannel reads a stored channel for an answer, also if the operator does not allow it any more, or if no key opens its
 // secrets: those are empty.
 func (t TenantChannels) ShownTenantChannel(name string, stored TenantChannel) (Channel, invalid.FieldErrors, error) {
-	t.Types, t.AllowPrivateAddresses, t.Checks = []string{Webhook, SMS, Email, FCM, APNs, Log}, true, ChannelChecks{}
+	t.Types, t.Shown, t.Checks = []string{Webhook, SMS, Email, FCM, APNs, Log}, true, ChannelChecks{}
 	readable := TenantChannel{stored.Settings, map[string]Secret{}}
 	for name, secret := range stored.Secrets {
 		if readable.Secrets[name] = secret; secret == "" {

@@ -181,3 +181,24 @@ func TestTenantChannels_Bounds(t *testing.T) {
 		}
 	}
 }
+
+// TestTenantChannels_Shown: an answer has the operator's bounds of today as defaults, and can be sent back.
+func TestTenantChannels_Shown(t *testing.T) {
+	t.Parallel()
+	for _, allowed := range []bool{false, true} {
+		b := bounds()
+		b.AllowPrivateAddresses = allowed
+		_, stored, lines := readTenant(t, b, `{"type": "webhook", "url": "https://a.example"}`, nil)
+		if len(lines) > 0 {
+			t.Fatal(lines)
+		}
+		c, bad, err := b.ShownTenantChannel("mine", stored)
+		if err != nil || len(bad) > 0 || c.AllowPrivateAddresses != allowed {
+			t.Errorf("bounds of %t show %t: %v, %v", allowed, c.AllowPrivateAddresses, bad, err)
+		}
+		stored.Settings = []byte(`{"type": "webhook", "allow_private_addresses": true}`) // as the operator allowed once
+		if c, bad, err := b.ShownTenantChannel("mine", stored); err != nil || len(bad) > 0 || !c.AllowPrivateAddresses {
+			t.Errorf("bounds of %t show an earlier setting as %t: %v, %v", allowed, c.AllowPrivateAddresses, bad, err)
+		}
+	}
+}
