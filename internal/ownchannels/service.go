@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/strictyaml"
@@ -191,7 +192,7 @@ func (s *Service) Test(ctx context.Context, tenant uuid.UUID, name, to string, m
 	}
 	result := e.Channel.Send(ctx, p, 1)
 	if result.Outcome == push.Unknown && ctx.Err() != nil {
-		result.Error = fmt.Sprintf("no answer within %s: a test does not wait longer, whatever the timeout of the channel", time.Since(now).Round(100*time.Millisecond))
+		result.Error = fmt.Sprintf("no answer within %s: a test does not wait longer, whatever the timeout of the channel", duration.Words(time.Since(now).Round(time.Second)))
 	}
 	r = TestResult{Outcome: result.Outcome, Error: result.Error, ProviderMessageID: result.ProviderMessageID, Took: time.Since(now), Left: test.Left}
 	_ = s.store.EndTest(context.WithoutCancel(ctx), tenant, test, result.Outcome) // the entry about the test itself is written
