@@ -36,6 +36,7 @@ type dev struct {
 	Dir             string `default:".local" help:"The folder that keeps the data between runs."`
 	DatabaseURL     string `name:"database-url" placeholder:"URL" help:"Use this Postgres instead of starting one. A database with a tenant other than demo is refused. DATABASE_URL is ignored."`
 	RedisURL        string `name:"redis-url" placeholder:"URL" help:"Use this Redis instead of starting one. REDIS_URL is ignored."`
+	Config          string `placeholder:"FILE" help:"Use the settings of this YAML file, and send through its channels. SENDQUOTA_CONFIG is ignored."`
 	PrivateWebhooks bool   `help:"Permit webhooks of tenants to loopback and private networks, to try them with a server on this machine."`
 }
 

@@ -33,6 +33,11 @@ func postgresVariables(environ []string) (names []string) {
 // settings reads the settings. Only the flags name servers: the shell's variables may name servers of production, and hold their key.
 func (c dev) settings(environ []string) (config.Config, error) {
 	rest, left := devstack.WithoutServices(environ)
+	rest, file := devstack.Without(rest, config.FileVariable) // its channels send
+	left = append(left, file...)
+	if c.Config != "" {
+		rest = append(rest, config.FileVariable+"="+c.Config)
+	}
 	if c.DatabaseURL == "" { // the key of the folder seals its secrets
 		var keys []string
 		rest, keys = devstack.Without(rest, seal.KeyVariable, seal.PreviousVariable)
@@ -46,7 +51,7 @@ func (c dev) settings(environ []string) (config.Config, error) {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "ignoring %s: dev starts its own servers; --database-url and --redis-url name others\n", strings.Join(left, " and "))
+		fmt.Fprintf(os.Stderr, "ignoring %s: dev starts its own servers and sends nothing; --database-url, --redis-url and --config name others\n", strings.Join(left, " and "))
 	}
 	cfg, err := config.LoadDev(append(rest, "DATABASE_URL="+c.DatabaseURL, "REDIS_URL="+c.RedisURL))
 	if wrong, is := errors.AsType[config.Errors](err); is {
@@ -56,6 +61,8 @@ func (c dev) settings(environ []string) (config.Config, error) {
 				wrong[i].Field = "--database-url"
 			case "REDIS_URL":
 				wrong[i].Field = "--redis-url"
+			case config.FileVariable:
+				wrong[i].Field = "--config"
 			}
 		}
 	}

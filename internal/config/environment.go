@@ -30,7 +30,7 @@ func (c *Config) variables(t *strictyaml.Table) {
 	t.String(AddrVariable, "127.0.0.1:8080", "the listen address of the API, host:port", &c.Addr, checkAddress)
 	t.String(APIVariable, optional, "the URL of the API for `sendquota campaign` and `sendquota recipients`, such as https://api.example.com; without it, http://127.0.0.1:8080", &c.API, checkURL)
 	t.Secret(APIKeyVariable, optional, "the API key of `sendquota campaign` and `sendquota recipients`", &c.APIKey, func(string) string { return "" })
-	t.String(FileVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
+	t.String(FileVariable, optional, "path of the YAML file; without it, the defaults; `sendquota dev` ignores it, and has `--config`", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
 	t.String(MetricsAddrVariable, optional, "the address of the worker's metrics and profiles, host:port, for operators only; without it, they are not served", &c.MetricsAddr, checkAddress)
 	t.Secret(seal.KeyVariable, optional, "the key that seals secrets of webhooks and tenants' channels in Postgres, 32 bytes in base64, as from `openssl rand -base64 32`: the same for all programs; without it neither can be created; `sendquota dev` makes one; see [operations.md](operations.md#the-key-that-seals-secrets)", &c.SealKey, checkSealKey)
