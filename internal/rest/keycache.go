@@ -65,7 +65,7 @@ func (k *keyCache) caller(r *http.Request, address func() string, scope string) 
 	c, err := k.find(r.Context(), address, sha256.Sum256([]byte(key)))
 	switch {
 	case errors.Is(err, push.ErrNotFound):
-		return c, Denied("the API key is unknown or expired")
+		return c, Denied("the API key is unknown, expired or revoked")
 	case err != nil:
 		return c, err
 	case scope != "" && !c.May(scope):

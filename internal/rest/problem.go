@@ -28,7 +28,7 @@ func NewKind(name string, status int, title, when string) Kind {
 // The problems that every API answers with. Clients know them by their names.
 var (
 	InvalidRequest   = Kind{"invalid-request", 422, "Invalid request", "The request is invalid; errors lists every error. With status 400 the body is not JSON."}
-	Unauthorized     = Kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or expired."}
+	Unauthorized     = Kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown, expired or revoked."}
 	Forbidden        = Kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that scope names."}
 	NotFound         = Kind{"not-found", 404, "Not found", "The resource does not exist, or belongs to another tenant."}
 	MethodNotAllowed = Kind{"method-not-allowed", 405, "Method not allowed", "The path does not support this method; Allow lists the methods that it supports."}
