@@ -834,10 +834,10 @@ type ApnsChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -935,10 +935,10 @@ type ApnsChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -1729,10 +1729,10 @@ type EmailChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
@@ -1840,10 +1840,10 @@ type EmailChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -2039,10 +2039,10 @@ type FcmChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -2135,10 +2135,10 @@ type FcmChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -2463,10 +2463,10 @@ type LogChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
@@ -2543,10 +2543,10 @@ type LogChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -4079,10 +4079,10 @@ type SmsChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -4189,10 +4189,10 @@ type SmsChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 
@@ -4593,10 +4593,10 @@ type WebhookChannel struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 	CreatedAt time.Time `json:"created_at"`
@@ -4676,10 +4676,10 @@ type WebhookChannelForm struct {
 
 	// Backoff the wait before another attempt
 	Backoff struct {
-		// First the first wait; each further one is twice as long; a tenant's channel: at least 1s
+		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
 		First string `json:"first,omitempty,omitzero"`
 
-		// Max the longest wait; a tenant's channel: at least 1s
+		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
 

@@ -108,7 +108,7 @@ func (c *Channel) common(t *strictyaml.Table) {
 	t.Int("max_attempts", "8", "attempts before a push fails, 1 to 100", &c.MaxAttempts, 1, 100)
 	t.Section("backoff", "{}", "the wait before another attempt", func(t *strictyaml.Table) {
 		if c.Own != nil {
-			c.Backoff.settings(t, time.Second) // a provider that refuses all must not keep the workers busy
+			c.Backoff.settings(t, 10*time.Millisecond) // a provider that refuses all must not keep the workers busy
 			return
 		}
 		c.Backoff.settings(t, 1)
@@ -120,8 +120,8 @@ func (c *Channel) common(t *strictyaml.Table) {
 
 // settings lists the settings of a backoff, whose waits are at least as long as least.
 func (b *Backoff) settings(t *strictyaml.Table, least time.Duration) {
-	t.Duration("first", "5s", "the first wait; each further one is twice as long; a tenant's channel: at least 1s", &b.First, least, forever)
-	t.Duration("max", "15m", "the longest wait; a tenant's channel: at least 1s", &b.Max, least, forever)
+	t.Duration("first", "5s", "the first wait; each further one is twice as long; a tenant's channel: at least 10ms", &b.First, least, forever)
+	t.Duration("max", "15m", "the longest wait; a tenant's channel: at least 10ms", &b.Max, least, forever)
 	t.Check(b.check)
 }
 

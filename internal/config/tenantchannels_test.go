@@ -61,7 +61,7 @@ func TestTenantChannel_Faults(t *testing.T) {
 		{`{"type": "webhook", "url": "https://a.example", "throughput": {"rat": 5}}`, []string{"throughput.rat", "throughput.rate: is required"}},
 		{`{"type": "webhook", "url": "https://a.example", "throughput": {"rate": 1, "per": "2562047h", "burst": 1000000}}`, []string{"throughput.per: 2562047h: must be a duration from 1 microsecond to 31 days"}},
 		{`{"type": "webhook", "url": "https://a.example", "throughput": {"rate": 1, "per": "1h", "burst": 745}}`, []string{"throughput.burst: 745: must be at most 744: so many are sent in 31 days"}},
-		{`{"type": "webhook", "url": "https://a.example", "max_attempts": 100, "backoff": {"first": "1ns", "max": "999ms"}}`, []string{"backoff.first: 1ns: must be a duration of at least 1 second", "backoff.max: 999ms: must be a duration of at least 1 second"}},
+		{`{"type": "webhook", "url": "https://a.example", "max_attempts": 100, "backoff": {"first": "1ns", "max": "9ms"}}`, []string{"backoff.first: 1ns: must be a duration of at least 10 milliseconds", "backoff.max: 9ms: must be a duration of at least 10 milliseconds"}},
 		{`{"type": "webhook", "url": "https://a.example", "url": "https://b.example"}`, []string{"url: is written twice"}},
 		{`[]`, []string{"a list: must be an object with a type and the settings of that type"}},
 		{`null`, []string{"must be an object with a type"}},
