@@ -143,21 +143,6 @@ func (x *Decider) repeated(v *Decision, d *Draft, of Standing, view *quota.View)
 	return true
 }
 
-// permitted returns Booked, or why a draft is refused at any time. knownFirst is whether the push that it retries is the latest.
-func (x *Decider) permitted(d *Draft, of Standing, knownFirst bool) (Outcome, OptOuts) {
-	switch unwanted := of.Person.OptOuts.Of(KindOf(&d.Push)); {
-	case !knownFirst:
-		return Retried, OptOuts{}
-	case !x.hasChannel(d):
-		return NoChannel, OptOuts{}
-	case unwanted.Any():
-		return OptedOut, unwanted
-	case d.NeedsAddress && d.Push.To == "" && of.Person.Addresses[d.Push.Channel] == "":
-		return NoAddress, OptOuts{}
-	}
-	return Booked, OptOuts{}
-}
-
 // Move decides about a new time for an existing push, the order's only draft. The push's own booking does not count
 // against it. If [Order.Books] is false, the push stays. The errors are [push.ErrNotFound], and [push.ErrMoved] and
 // [push.ErrNotReschedulable], which come with the push.
@@ -289,29 +274,4 @@ func bookingsFor(t Terms, r quota.Recipient, granted []*Decision) []quota.Bookin
 		}
 	}
 	return bookings
-}
-
-// hasChannel reports whether the channel of a draft still exists, and is not being deleted.
-func (x *Decider) hasChannel(d *Draft) bool {
-	own := OwnChannel{}
-	if x.own != nil {
-		own = x.own(d.Push.Tenant, d.Push.Channel)
-	}
-	return !own.Deleting && (own.Version > 0 || !d.OwnOnly)
-}
-
-// first returns the first push of the chain that a draft retries; nil if the draft is no retry. It is false if that
-// push is no longer stored, or was retried again since the caller read it.
-func (x *Decider) first(d *Draft) (*push.Push, bool) {
-	if d.Retried == nil {
-		return nil, true
-	}
-	p, ok := x.existing[d.Push.Retry.First]
-	return &p, ok && p.Tenant == d.Push.Tenant && p.Recipient == d.Push.Recipient && p.Retry.Latest == *d.Retried
-}
-
-// retried records the latest retry of a push, for later drafts that retry it as well.
-func (x *Decider) retried(first push.Push, latest uuid.UUID) {
-	first.Retry.Latest = latest
-	x.existing[first.ID] = first
 }
