@@ -230,7 +230,7 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 		c.Push.Message = message
 	}
 	if w.cfg.Own != nil && time.Since(began) > pauseKnown {
-		if entry, err = w.channelNow(c); err != nil {
+		if entry, err = channelNow(w.cfg.Own, c); err != nil {
 			return channel.Result{Outcome: push.Refused, Error: "not sent: " + err.Error()}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Second, Max: time.Second}
 		}
 	}

@@ -132,13 +132,14 @@ func (w *Worker) channelOf(c booking.Claim) (channel.Entry, error) {
 
 var errReplaced = errors.New("the tenant has a channel of that name now")
 
-// channelNow is channelOf for a worker that was held up since the claim: the tenant may have changed its channels meanwhile.
-func (w *Worker) channelNow(c booking.Claim) (channel.Entry, error) {
-	w.cfg.Own.Refresh(c.Push.Tenant)
+// channelNow returns the channel for a push that was claimed a while ago: the tenant may have changed its channels meanwhile. The
+// claim may have found none of that name: then one that is there now is an error.
+func channelNow(all OwnChannels, c booking.Claim) (channel.Entry, error) {
+	all.Refresh(c.Push.Tenant)
 	if c.Channel == 0 {
-		if _, own, err := w.cfg.Own.Get(c.Push.Tenant, c.Push.Channel); own {
+		if _, own, err := all.Get(c.Push.Tenant, c.Push.Channel); own {
 			return channel.Entry{}, cmp.Or(err, errReplaced)
 		}
 	}
-	return w.channelOf(c)
+	return all.Claimed(c.Push.Tenant, c.Push.Channel, c.Channel)
 }
