@@ -64,11 +64,12 @@ func TestReap_LateAnswer(t *testing.T) {
 	b.wantAudited()
 }
 
-// endLeases ends the leases of all lanes and attempts, so that another worker need not wait for them.
+// endLeases ends the leases of all lanes, and of all attempts in a second, so that another worker need not wait long for them. A lease
+// never ends before the provider has the request: the timeout of an attempt is at most half of its lease.
 func (b *bundle) endLeases() {
 	b.t.Helper()
 	b.sql("UPDATE lanes SET owner = NULL, owned_until = '-infinity'")
-	b.sql("UPDATE live SET next_at = statement_timestamp() WHERE token IS NOT NULL")
+	b.sql("UPDATE live SET next_at = statement_timestamp() + interval '1 second' WHERE token IS NOT NULL")
 }
 
 // TestWorker_Frozen stops a worker in the middle of an attempt until another worker makes the next one. That attempt
