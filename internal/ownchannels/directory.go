@@ -22,6 +22,7 @@ import (
 
 const (
 	watchEvery = 500 * time.Millisecond
+	restEvery  = 2 * time.Second // while no tenant's channels are in memory: nothing is out of date then
 	loadTime   = 2 * time.Second
 	loadPause  = 250 * time.Millisecond // after a read that failed
 	// After idleAfter without a use, a tenant's channels are closed and forgotten.
@@ -60,7 +61,8 @@ type Directory struct {
 
 	mu      sync.RWMutex
 	tenants map[uuid.UUID]*known
-	seen    int64 // the version of the changes that were noticed
+	seen    int64     // the version of the changes that were noticed
+	readAt  time.Time // when the changes were read last
 }
 
 // NewDirectory returns a directory. offered lists the channels of the operator with their tenants.
@@ -81,14 +83,17 @@ func (d *Directory) Run(ctx context.Context) error {
 
 func (d *Directory) watch(ctx context.Context) (full bool, err error) {
 	d.mu.Lock()
-	since := d.seen
+	since, rests := d.seen, len(d.tenants) == 0 && time.Since(d.readAt) < restEvery-watchEvery/2
 	d.mu.Unlock()
+	if rests {
+		return false, nil
+	}
 	changed, latest, err := d.reader.ChannelChanges(ctx, since)
 	if err != nil {
 		return false, err
 	}
 	d.mu.Lock()
-	d.seen = max(d.seen, latest)
+	d.seen, d.readAt = max(d.seen, latest), time.Now()
 	var idle []*known
 	for _, tenant := range changed {
 		if k := d.tenants[tenant]; k != nil {
@@ -108,7 +113,7 @@ func (d *Directory) watch(ctx context.Context) (full bool, err error) {
 	return false, nil
 }
 
-// InUse reports whether any tenant has, or had, a channel. It learns of the first one with the other changes.
+// InUse reports whether any tenant has, or had, a channel. It learns of the first one with the other changes, at most two seconds later.
 func (d *Directory) InUse() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
