@@ -119,14 +119,17 @@ func TestNeighbours_Pauses(t *testing.T) {
 		calls = append(calls, func() { b.pausing("category", fmt.Sprint("c", i), &changes) })
 	}
 	stop := repeat(calls...)
-	storm := calm.lateness("push", "storm-", 4)
+	storm := time.Duration(0)
+	for n := 0; n == 0 || changes.Load() < 100; n++ { // a busy machine takes longer for a storm
+		storm = max(storm, calm.lateness("push", fmt.Sprint("storm-", n, "-"), 4))
+	}
 	stop()
 	t.Logf("p99 of the other tenant: %s calm, %s beside %d changes of pauses", calmly, storm, changes.Load())
 	if storm > 3*calmly {
 		t.Errorf("another tenant's p99 is %s, and %s without the pauses", storm, calmly)
 	}
-	if changes.Load() < 100 || parked() != paused {
-		t.Errorf("%d changes, %d parked", changes.Load(), parked())
+	if parked() != paused {
+		t.Errorf("%d parked", parked())
 	}
 
 	wave := func(category string) time.Duration {

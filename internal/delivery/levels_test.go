@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -150,8 +151,11 @@ func TestWorkers_UrgentOfSameRecipient(t *testing.T) {
 				}
 			}
 			for _, id := range ids {
-				if got := f.read(t, id); got.Attempts != 1 {
-					t.Errorf("%d attempts", got.Attempts)
+				got := f.read(t, id)
+				for _, s := range got.Sends[:len(got.Sends)-1] {
+					if !strings.HasPrefix(s.Error, "not sent: the worker was held up") { // on a very busy machine
+						t.Errorf("%d attempts: %s", got.Attempts, s.Error)
+					}
 				}
 			}
 			f.audit(t, nil)

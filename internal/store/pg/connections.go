@@ -38,6 +38,9 @@ const idleLimit = "idle_in_transaction_session_timeout"
 // server's locks.
 const mostWalks = 2
 
+// pingAfter is the time without a use after which a connection is tried before its next use.
+const pingAfter = 5 * time.Second
+
 // Open creates the pools. It succeeds while Postgres is down, because connections are made when they are needed.
 func Open(ctx context.Context, databaseURL string, cfg Config) (*DB, error) {
 	cfg = cfg.withDefaults()
@@ -112,6 +115,8 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, route *route,
 	pc.ConnConfig.Tracer = reach
 	keeps := pc.ConnConfig.OnPgError
 	pc.ConnConfig.OnPgError = func(c *pgconn.PgConn, err *pgconn.PgError) bool { return !route.learn(err) && keeps(c, err) }
+	// A ping costs a round trip. Loops that run each second need none; a connection that has died since then fails once, and is retried.
+	pc.ShouldPing = func(_ context.Context, p pgxpool.ShouldPingParams) bool { return p.IdleDuration > pingAfter }
 	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) (err error) {
 		defer func() { reach.learn(err) }()
 		if err := checkEncoding(c); err != nil {
