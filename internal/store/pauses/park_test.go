@@ -19,13 +19,21 @@ import (
 func (b *bundle) parks(t *testing.T, p pause.Pause) (n int) {
 	t.Helper()
 	for more := true; more; {
-		some, again, err := b.ParkDue(t.Context(), p.ID, nil)
+		some, again, err := b.ParkDue(t.Context(), p.ID, everywhere())
 		if err != nil {
 			t.Fatal(err)
 		}
 		n, more = n+some, again
 	}
 	return n
+}
+
+// everywhere returns the keys of recipients in all shards: where each shard is a lane, pushes are parked near some recipients.
+func everywhere() (keys []int64) {
+	for shard := range push.Shards {
+		keys = append(keys, int64(shard))
+	}
+	return keys
 }
 
 // TestParkDue_Scopes checks which pushes a pause of each scope parks: those that are due, of its tenant, in its scope, and not being
@@ -119,7 +127,7 @@ func TestParkDue_Race(t *testing.T) {
 		made := b.pauses(t, pause.Pause{Tenant: b.TenantID, Scope: pause.All, Reason: fmt.Sprint(round)})
 		for range 3 {
 			all.Go(func() {
-				n, _, err := b.ParkDue(t.Context(), made.ID, nil)
+				n, _, err := b.ParkDue(t.Context(), made.ID, everywhere())
 				if err != nil {
 					t.Error(err)
 				}
