@@ -20,6 +20,7 @@ CREATE TABLE tenants (
     policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had its own
     pauses_version bigint NOT NULL DEFAULT 0,         -- grows with every change of its pauses; 0: it never had one
     described      bool NOT NULL DEFAULT false,       -- it has, or had, rows in recipients; otherwise no statement reads that table for it
+    suppresses     bool NOT NULL DEFAULT false,       -- the same of suppressions
     channels_version bigint NOT NULL DEFAULT 0,       -- of its channels, as in channel_changes; 0: it never had any
     channel_tests  timestamptz[] NOT NULL DEFAULT '{}', -- when it tested channels in the last hour
     deleting_at    timestamptz                        -- the begin of its deletion: nothing is accepted or sent for it any more
@@ -136,6 +137,7 @@ CREATE TABLE recipients (
     recipient          text NOT NULL,
     time_zone          text NOT NULL DEFAULT '',      -- an IANA name; '': the zone of the policy
     addresses          jsonb NOT NULL DEFAULT '{}',   -- by channel
+    address_keys       bigint[] NOT NULL DEFAULT '{}', -- of these addresses, as in suppressions
     opt_out_all        bool NOT NULL DEFAULT false,
     opt_out_channels   text[] NOT NULL DEFAULT '{}',
     opt_out_categories text[] NOT NULL DEFAULT '{}',
@@ -157,6 +159,26 @@ AS $$ SELECT array_agg(lower(value)) FROM jsonb_each_text(addresses) $$;
 -- +goose StatementEnd
 -- Recipients by an address.
 CREATE INDEX recipients_address ON recipients USING gin (address_list(addresses));
+
+-- Recipients whose addresses are suppressed.
+CREATE INDEX recipients_address_keys ON recipients USING gin (address_keys);
+
+-- The addresses to which a tenant's channels send nothing.
+CREATE TABLE suppressions (
+    tenant_id   uuid NOT NULL REFERENCES tenants,
+    channel     text NOT NULL,
+    address     text NOT NULL,                        -- in the form in which addresses are compared (internal/suppression)
+    reason      text NOT NULL CHECK (reason IN ('hard_bounce', 'complaint', 'stop', 'unregistered', 'manual')),
+    address_key bigint NOT NULL,                      -- 64 bits of SHA-256 over tenant, channel and address
+    at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    until       timestamptz,                          -- null: no end
+    push_id     uuid,                                 -- the push that the provider or the owner answered; null: none
+    PRIMARY KEY (tenant_id, address, channel, reason)
+);
+-- By an address of a booking or of an attempt.
+CREATE INDEX suppressions_key ON suppressions (address_key);
+-- Entries that have ended: for their removal.
+CREATE INDEX suppressions_until ON suppressions (until) WHERE until IS NOT NULL;
 
 -- Recipients with very many bookings, which API processes keep in memory. The version changes in every transaction that adds or
 -- removes a booking, so that a process knows whether its copy is current.
@@ -225,6 +247,7 @@ CREATE TABLE pushes (
     category           text NOT NULL DEFAULT '',
     level              smallint NOT NULL DEFAULT 1,   -- the service level of its category: 0 urgent, 1 normal, 2 bulk
     address            text NOT NULL DEFAULT '',
+    address_key        bigint,                        -- of the address, as in suppressions; null: it has none
     message            json NOT NULL,
     rendering          json,                          -- the template of a message that contains the time of its sending; null: it does not
     metadata           json,
@@ -271,6 +294,8 @@ CREATE INDEX pushes_tenant ON pushes (tenant_id, send_at, id);
 -- A tenant's list of pushes that failed, expired or were canceled, without the sent ones. Only a query with the same condition can use
 -- this index. The end of a sent push changes no column of an index, and so stays cheap (HOT).
 CREATE INDEX pushes_freed ON pushes (tenant_id, send_at, id) WHERE freed::int = 1;
+-- Pushes to an address that is suppressed.
+CREATE INDEX pushes_address ON pushes (address_key) WHERE address_key IS NOT NULL;
 ALTER TABLE pushes ADD PRIMARY KEY (id, send_at, shard);
 -- A recipient's bookings around a time, apart from the many pushes that may have released their places.
 CREATE INDEX pushes_bookings ON pushes (recipient_key, freed, send_at);
@@ -298,6 +323,7 @@ CREATE TABLE live (
     pause_id      uuid,                               -- the pause that parked it; null: none did. Without one, its campaign has parked it
     channel       text NOT NULL,                      -- '*': a channel that the tenant has made
     own_channel   text,                               -- the name of that channel; null: the channel is the operator's
+    address_key   bigint,                             -- of the address of the attempt under way, as in suppressions; null: it has none
     PRIMARY KEY (recipient_key, send_at, push_id, shard),
     CONSTRAINT live_shard CHECK (shard = recipient_key & 255),
     CONSTRAINT live_under_way CHECK ((phase = 6) = (token IS NOT NULL AND started_at IS NOT NULL)),
@@ -341,6 +367,7 @@ CREATE TABLE sends (
     campaign_id         uuid,
     send_at             timestamptz,                  -- the promise
     segments            int,                          -- of the text message that the provider was sent; null: it was none, or is not known
+    address_key         bigint,                       -- of the address, as in suppressions; null: it has none, or it was erased
     CONSTRAINT sends_shard CHECK (shard = recipient_key & 255),
     CONSTRAINT sends_end CHECK ((ended_at IS NULL) = (outcome IS NULL)),
     CONSTRAINT sends_order CHECK (ended_at >= started_at)
@@ -624,7 +651,6 @@ CREATE TABLE bulk_changes (
     actor_id      uuid,                               -- of the user or the API key
     request_hash  bytea,                              -- of the request that made it, if that had an Idempotency-Key
     created_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    created_by    xid8 NOT NULL DEFAULT pg_current_xact_id(), -- the transaction that made it: earlier ones may not know it
     updated_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at      timestamptz,
     status        text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'canceling', 'canceled', 'done')),
@@ -929,5 +955,5 @@ AS $$ SELECT json_build_object('type', event, 'timestamp', utc(p.updated_at), 'd
 DROP FUNCTION push_event(text, pushes), utc(timestamptz), make_partitions(text, timestamptz, timestamptz), share_privileges(text, text);
 DROP TABLE partitioning, audit_log, audit_findings, audits, audited, audit_pass, unhealthy_channels, channel_outcomes, channel_views, lanes, recounts, ahead, stats, stat_deltas,
     bulk_change_pushes, bulk_changes, schedule_runs, schedules, campaign_uploads, campaign_recipients, campaigns, webhook_deliveries, webhooks, tenant_channels, channel_changes,
-    pauses, idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
+    pauses, idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, suppressions, recipients, sessions, users, api_keys, installation, tenants;
 DROP FUNCTION address_list(jsonb);

@@ -71,6 +71,10 @@ const (
 	RecipientImport Action = "recipient.import"
 	RecipientErase  Action = "recipient.erase"
 
+	SuppressionPut    Action = "suppression.put"
+	SuppressionDelete Action = "suppression.delete"
+	SuppressionImport Action = "suppression.import"
+
 	PushCancel Action = "push.cancel"
 	PushMove   Action = "push.move"
 	PushRetry  Action = "push.retry"
@@ -95,6 +99,7 @@ var Actions = []Action{
 	ScheduleCreate, ScheduleChange, ScheduleDelete,
 	CampaignCreate, CampaignChange, CampaignAudience, CampaignDelete, CampaignStart, CampaignPause, CampaignResume, CampaignCancel,
 	RecipientPut, RecipientImport, RecipientErase,
+	SuppressionPut, SuppressionDelete, SuppressionImport,
 	PushCancel, PushMove, PushRetry,
 	BulkCreate, BulkCancel,
 	PauseCreate, PauseChange, PauseEnd,

@@ -8,6 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/pause"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // ClaimOrder asks for the oldest due push of a recipient.
@@ -35,17 +36,18 @@ type ClaimOutcome int
 
 // The outcomes of a claim.
 const (
-	Nothing   ClaimOutcome = iota // no push is due, or an attempt is running: its worker claims again when it ends
-	Claimed                       // the caller must send the push before LeaseUntil
-	Wait                          // a push is due or may be sent in less than MaxWait, or the recipient is locked: claim again then
-	PutOff                        // the push was put off to NextAt because of the recipient's actual sends; others may be due
-	Unwanted                      // the recipient has opted out; the push is canceled; others may be due
-	TooLate                       // the push had expired; it is ended; others may be due
-	Again                         // the push was changed in between, or another claim came first: claim again
-	Parked                        // a pause covers the push, or its campaign is held, and the push is no longer due; others may be
-	Rerouted                      // the push now waits for the tenant's own channel of the same name; others may be due
-	Orphaned                      // the tenant's channel was deleted; the push is canceled; others may be due
-	Withdrawn                     // a bulk cancel met an earlier attempt under way; the push is canceled; others may be due
+	Nothing       ClaimOutcome = iota // no push is due, or an attempt is running: its worker claims again when it ends
+	Claimed                           // the caller must send the push before LeaseUntil
+	Wait                              // a push is due or may be sent in less than MaxWait, or the recipient is locked: claim again then
+	PutOff                            // the push was put off to NextAt because of the recipient's actual sends; others may be due
+	Unwanted                          // the recipient has opted out; the push is canceled; others may be due
+	SuppressedNow                     // the address is suppressed; the push has failed; others may be due
+	TooLate                           // the push had expired; it is ended; others may be due
+	Again                             // the push was changed in between, or another claim came first: claim again
+	Parked                            // a pause covers the push, or its campaign is held, and the push is no longer due; others may be
+	Rerouted                          // the push now waits for the tenant's own channel of the same name; others may be due
+	Orphaned                          // the tenant's channel was deleted; the push is canceled; others may be due
+	Withdrawn                         // a bulk cancel met an earlier attempt under way; the push is canceled; others may be due
 )
 
 // Claim is the answer to a [ClaimOrder].
@@ -86,6 +88,8 @@ type ClaimState struct {
 	Sends    []quota.Booking // sends that may have reached the recipient, each at the latest time when the provider can have received it
 	Terms    Terms           // the tenant's own terms; without them the order's apply
 	Person   Person
+
+	Suppressed *suppression.Entry // suppresses the address of Due; nil: nothing does
 }
 
 // InFlight is a running attempt.
@@ -136,6 +140,8 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	switch {
 	case s.Person.OptOuts.Of(kind).Any(), c.Push.Recipient == "": // the recipient was erased meanwhile
 		c.Outcome = Unwanted
+	case s.Suppressed != nil:
+		c.Outcome = SuppressedNow
 	case !now.Before(c.Push.ExpiresAt):
 		c.Outcome = TooLate
 	case wait > MaxWait:
@@ -170,9 +176,7 @@ func (s *ClaimState) route() ClaimOutcome {
 
 // address fills in the recipient's address for the channel if the push has none.
 func (s *ClaimState) address(p *push.Push) {
-	if p.To == "" {
-		p.To = s.Person.Addresses[p.Channel]
-	}
+	p.To = s.Person.AddressOf(p)
 }
 
 // gate returns when the due push may be sent: the first time from now on when the actual sends leave room for it, or

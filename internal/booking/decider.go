@@ -9,6 +9,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Decider decides orders one after another. Each order sees the bookings of the earlier ones.
@@ -16,14 +17,15 @@ type Decider struct {
 	// Granted lists the decisions that are to be stored: new and moved pushes.
 	Granted []*Decision
 
-	now      time.Time
-	views    Views
-	own      func(tenant uuid.UUID, channel string) OwnChannel
-	terms    map[uuid.UUID]Terms
-	people   map[quota.Recipient]Person
-	existing map[uuid.UUID]push.Push
-	requests map[uuid.UUID]*request // requests with an Idempotency-Key, by key id
-	refusals map[quota.Recipient]refusals
+	now        time.Time
+	views      Views
+	own        func(tenant uuid.UUID, channel string) OwnChannel
+	terms      map[uuid.UUID]Terms
+	people     map[quota.Recipient]Person
+	suppressed map[int64]suppression.Entry // see Snapshot
+	existing   map[uuid.UUID]push.Push
+	requests   map[uuid.UUID]*request // requests with an Idempotency-Key, by key id
+	refusals   map[quota.Recipient]refusals
 }
 
 // refusals caches the decisions about refused pushes to one recipient, by kind.
@@ -31,7 +33,7 @@ type refusals map[quota.Kind]*quota.Decider
 
 // NewDecider returns a decider that starts from a snapshot.
 func NewDecider(s Snapshot) *Decider {
-	x := &Decider{now: s.Now, views: s.Views, own: s.Own, terms: s.Terms, people: s.People, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
+	x := &Decider{now: s.Now, views: s.Views, own: s.Own, terms: s.Terms, people: s.People, suppressed: s.Suppressed, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
 	for _, p := range s.Existing {
 		x.existing[p.ID] = p
 	}
@@ -88,7 +90,7 @@ func (x *Decider) book(v *Decision, d *Draft, o *Order, of Standing, usage *CapU
 		return
 	}
 	first, known := x.first(d)
-	if v.Outcome, v.OptOuts = x.permitted(d, of, known); v.Outcome != Booked {
+	if x.permitted(v, d, of, known); v.Outcome != Booked {
 		return
 	}
 	policy := of.Policy(KindOf(p))

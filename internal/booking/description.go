@@ -5,6 +5,10 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // DescriptionFilter selects descriptions. The zero value selects all.
@@ -35,6 +39,15 @@ func (d *Description) LimitNames() []string {
 		return slices.Sorted(maps.Keys(d.Limits))
 	}
 	return d.LimitOrder
+}
+
+// AddressKeys returns the keys of the addresses, as in suppressions, in the order of the channels.
+func (d *Description) AddressKeys(tenant uuid.UUID) []int64 {
+	var keys []int64
+	for _, channel := range slices.Sorted(maps.Keys(d.Addresses)) {
+		keys = append(keys, suppression.KeyOf(tenant, channel, d.Addresses[channel]))
+	}
+	return keys
 }
 
 // Members is a set of members of a description and its opt-outs.

@@ -9,6 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/broadcast"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Order asks to book drafts of one tenant. They are decided one after another: each sees the bookings of the earlier
@@ -65,32 +66,34 @@ type Outcome int
 
 // The outcomes of a draft.
 const (
-	NoPlace   Outcome = iota // its send time is not free in the quota
-	Booked                   // it is a new push
-	Replayed                 // this Idempotency-Key has created the push before
-	Gone                     // this Idempotency-Key has created a push that is no longer stored
-	KeyReused                // this Idempotency-Key was used for another request
-	OverCap                  // the quota has a free time, but a cap of the tenant is used up
-	OptedOut                 // the recipient has opted out
-	NoAddress                // neither the push nor the recipient has an address for its channel
-	Uncounted                // it would move to a day that CapUsage has not counted; nothing of the order is booked
-	Undecided                // LookOnly
-	NoChannel                // the tenant has deleted the channel meanwhile, or is deleting it
-	Retried                  // a newer retry of the same push exists
-	Unseen                   // its next free time is beyond its view; repeat the order with Far. Nothing of it is booked
+	NoPlace    Outcome = iota // its send time is not free in the quota
+	Booked                    // it is a new push
+	Replayed                  // this Idempotency-Key has created the push before
+	Gone                      // this Idempotency-Key has created a push that is no longer stored
+	KeyReused                 // this Idempotency-Key was used for another request
+	OverCap                   // the quota has a free time, but a cap of the tenant is used up
+	OptedOut                  // the recipient has opted out
+	Suppressed                // its address is suppressed
+	NoAddress                 // neither the push nor the recipient has an address for its channel
+	Uncounted                 // it would move to a day that CapUsage has not counted; nothing of the order is booked
+	Undecided                 // LookOnly
+	NoChannel                 // the tenant has deleted the channel meanwhile, or is deleting it
+	Retried                   // a newer retry of the same push exists
+	Unseen                    // its next free time is beyond its view; repeat the order with Far. Nothing of it is booked
 )
 
 // Decision is the decision about one draft.
 type Decision struct {
 	Outcome           Outcome
-	Push              push.Push     // as stored; of a refused draft, only its level
-	Usage             []quota.Usage // for Booked: how full each rule is around the push
-	NewRecipientOfDay bool          // for Booked: it is the recipient's only push on its day
-	Shadow            []string      // for Booked: the shadow rules that would have refused it
-	Capped            *Capped       // for OverCap and Uncounted
-	OptOuts           OptOuts       // for OptedOut: the opt-outs that it would violate
-	First             *push.Push    // for a retry that is booked: the first push of its chain, as it was before
-	By                push.Actor    // for a retry that is booked: its actor
+	Push              push.Push          // as stored; of a refused draft, only its level
+	Usage             []quota.Usage      // for Booked: how full each rule is around the push
+	NewRecipientOfDay bool               // for Booked: it is the recipient's only push on its day
+	Shadow            []string           // for Booked: the shadow rules that would have refused it
+	Capped            *Capped            // for OverCap and Uncounted
+	OptOuts           OptOuts            // for OptedOut: the opt-outs that it would violate
+	Suppression       *suppression.Entry // for Suppressed
+	First             *push.Push         // for a retry that is booked: the first push of its chain, as it was before
+	By                push.Actor         // for a retry that is booked: its actor
 
 	// Bookings are, for a draft with Show that was booked or refused, all bookings of the recipient that matter.
 	// Crowded means that there are more than Crowd, and that they are left out.
@@ -135,7 +138,7 @@ func (o Order) Books(decisions []Decision) bool {
 		switch decisions[i].Outcome {
 		case KeyReused, Uncounted, Unseen:
 			return false
-		case NoPlace, OverCap, OptedOut, NoAddress, NoChannel, Retried:
+		case NoPlace, OverCap, OptedOut, Suppressed, NoAddress, NoChannel, Retried:
 			all = false
 		}
 	}
@@ -220,6 +223,8 @@ func (v *Decision) OfCampaign() (outcome broadcast.Outcome, reason string, rules
 		return broadcast.OutcomeScheduled, "", nil
 	case OptedOut:
 		return broadcast.OutcomeOptedOut, OptedOutReason, nil
+	case Suppressed:
+		return broadcast.OutcomeRefused, suppression.Failed, nil
 	case NoAddress:
 		return broadcast.OutcomeInvalid, "neither the line nor the recipient has an address for the channel", nil
 	case NoChannel:

@@ -4,21 +4,38 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
-// permitted returns Booked, or why a draft is refused at any time. knownFirst is whether the push that it retries is the latest.
-func (x *Decider) permitted(d *Draft, of Standing, knownFirst bool) (Outcome, OptOuts) {
+// permitted sets the outcome of a decision to Booked, or to why the draft is refused at any time. knownFirst is whether the push that it
+// retries is the latest.
+func (x *Decider) permitted(v *Decision, d *Draft, of Standing, knownFirst bool) {
 	switch unwanted := of.Person.OptOuts.Of(KindOf(&d.Push)); {
 	case !knownFirst:
-		return Retried, OptOuts{}
+		v.Outcome = Retried
 	case !x.hasChannel(d):
-		return NoChannel, OptOuts{}
+		v.Outcome = NoChannel
 	case unwanted.Any():
-		return OptedOut, unwanted
-	case d.NeedsAddress && d.Push.To == "" && of.Person.Addresses[d.Push.Channel] == "":
-		return NoAddress, OptOuts{}
+		v.Outcome, v.OptOuts = OptedOut, unwanted
+	case d.NeedsAddress && of.Person.AddressOf(&d.Push) == "":
+		v.Outcome = NoAddress
+	default:
+		v.Outcome = Booked
+		if v.Suppression = SuppressionOf(x.suppressed, &d.Push, &of.Person); v.Suppression != nil {
+			v.Outcome = Suppressed
+		}
 	}
-	return Booked, OptOuts{}
+}
+
+// SuppressionOf returns the suppression of the address that a push goes to, or nil. all has the suppressed addresses, by key.
+func SuppressionOf(all map[int64]suppression.Entry, p *push.Push, of *Person) *suppression.Entry {
+	if len(all) == 0 {
+		return nil
+	}
+	if e, ok := all[suppression.KeyOf(p.Tenant, p.Channel, of.AddressOf(p))]; ok {
+		return &e
+	}
+	return nil
 }
 
 // hasChannel reports whether the channel of a draft still exists, and is not being deleted.

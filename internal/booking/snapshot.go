@@ -7,6 +7,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Snapshot is the data that was read under the locks of all recipients of the orders.
@@ -19,6 +20,8 @@ type Snapshot struct {
 	Own    func(tenant uuid.UUID, channel string) OwnChannel // the tenant's own channel of a name; nil: no tenant has one
 	Terms  map[uuid.UUID]Terms                               // of tenants with a policy of their own
 	People map[quota.Recipient]Person                        // recipients with stored data
+
+	Suppressed map[int64]suppression.Entry // suppressed addresses, by key
 }
 
 // Keyed is a push that was created with an Idempotency-Key. The push itself may be deleted.

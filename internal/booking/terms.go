@@ -55,6 +55,14 @@ type Person struct {
 	OptOuts   OptOuts
 }
 
+// AddressOf returns the address that a push goes to: its own, or the person's for its channel; "" if there is none.
+func (p *Person) AddressOf(of *push.Push) string {
+	if of.To != "" {
+		return of.To
+	}
+	return p.Addresses[of.Channel]
+}
+
 // OptOuts selects the pushes that a person does not want.
 type OptOuts struct {
 	All                  bool

@@ -132,6 +132,10 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 		w.log.InfoContext(ctx, "push canceled: its recipient has opted out", "push", c.Push.ID, "request_id", c.Push.RequestID)
 		w.forgetBooking(c.Push)
 		return
+	case booking.SuppressedNow:
+		w.log.InfoContext(ctx, "push failed: its address is suppressed", "push", c.Push.ID, "request_id", c.Push.RequestID)
+		w.forgetBooking(c.Push)
+		return
 	case booking.Withdrawn:
 		w.log.InfoContext(ctx, "push canceled: a bulk cancel met its last attempt", "push", c.Push.ID, "request_id", c.Push.RequestID)
 		w.forgetBooking(c.Push)

@@ -64,6 +64,8 @@ const (
 	PauseDeleted  Point = "pause.deleted"  // not committed
 	PauseUnparked Point = "pause.unparked" // some pushes of one that has ended, and the queue does not know
 
+	SuppressionStored Point = "suppression.stored" // its pushes are not canceled, not committed
+
 	ChannelLocked Point = "channel.locked" // of a tenant: changed or marked for deletion, and not committed
 
 	LanesOwned        Point = "lanes.owned"        // by the worker, which does not know
@@ -84,6 +86,6 @@ var Points = []Point{
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
 	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
 	BulkListed, BulkChanged, BulkNoted, BulkEnded,
-	PauseCreated, PauseDeleted, PauseUnparked,
+	PauseCreated, PauseDeleted, PauseUnparked, SuppressionStored,
 	ChannelLocked, LanesOwned, PartitionsMade, PartitionMarked, PartitionDetached, PartitionDropped, AuditSaved, AuditEnded,
 }

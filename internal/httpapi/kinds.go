@@ -16,7 +16,7 @@ import (
 // kinds lists all types of problems, in the order of the documentation.
 func kinds() []rest.Kind {
 	return []rest.Kind{
-		rest.InvalidRequest, rest.Unauthorized, rest.Forbidden, rest.NotFound, rest.MethodNotAllowed, pushes.QuotaExceeded, pushes.QuietHours, pushes.OptedOut, pushes.TenantCap, pushes.NotCancelable,
+		rest.InvalidRequest, rest.Unauthorized, rest.Forbidden, rest.NotFound, rest.MethodNotAllowed, pushes.QuotaExceeded, pushes.QuietHours, pushes.OptedOut, pushes.Suppressed, pushes.TenantCap, pushes.NotCancelable,
 		pushes.NotReschedulable, pushes.NotRetryable, rest.KeyReused, pushes.PushGone, pushes.BatchRefused, webhooks.TooMany, webhooks.Disabled, webhooks.NotConfigured, channels.TooMany, channels.InUse, channels.Unready, schedules.TooMany,
 		campaigns.TooMany, pushes.TooManyBulk, pauses.TooMany, campaigns.State, accounts.TooManyKeys, accounts.NotRotatable, accounts.OwnKey, accounts.TooManyUsers, accounts.EmailTaken, accounts.LastAdmin, accounts.UserDisabled,
 		accounts.UserExternal, policies.Stale, rest.StaleVersion, rest.NotAcceptable, rest.TooLarge, rest.UnsupportedMedia, rest.RateLimited, rest.Unavailable, rest.Internal,

@@ -19,6 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/recipients"
 	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/httpapi/schedules"
+	"github.com/sendquota/sendquota/internal/httpapi/suppressions"
 	"github.com/sendquota/sendquota/internal/httpapi/webhooks"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -47,6 +48,7 @@ func newDocument() rest.Document {
 			{Name: pushes.TagQuota, Description: "Read quotas. No operation here books anything."},
 			{Name: policies.Tag, Description: "Set your own rules, categories and quiet hours."},
 			{Name: recipients.Tag, Description: "Describe recipients: time zones, addresses, opt-outs, own limits."},
+			{Name: suppressions.Tag, Description: "Keep addresses to which nothing is sent."},
 			{Name: limits.Tag, Description: "Use your own rate limits, for any key."},
 			{Name: campaigns.Tag, Description: "Send one message to everyone in an audience."},
 			{Name: pauses.Tag, Description: "Stop sending, and resume."},
@@ -83,6 +85,7 @@ func (cfg *Config) operations(s *rest.Spec, svc *schedule.Service, now func() ti
 	return slices.Concat(
 		pushes.Operations(s, svc, cfg.BulkChanges, cfg.Campaigns),
 		recipients.Operations(s, svc),
+		suppressions.Operations(s, svc, cfg.exports),
 		policies.Operations(s, cfg.Policies),
 		limits.Operations(s, cfg.Limiter),
 		webhooks.Operations(s, cfg.Webhooks),

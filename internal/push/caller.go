@@ -42,6 +42,9 @@ const (
 	ScopePausesRead  = "pauses:read"  // see what is paused
 	ScopePausesWrite = "pauses:write" // stop and resume sending; includes pauses:read
 
+	ScopeSuppressionsRead  = "suppressions:read"  // list suppressed addresses
+	ScopeSuppressionsWrite = "suppressions:write" // add, import and remove them; includes suppressions:read
+
 	ScopeRecordsRead = "records:read" // read sends, refusals, statistics, audits and the audit log
 
 	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
@@ -59,13 +62,14 @@ var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
 	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsDraft, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,
 	ScopeUsersRead, ScopeUsersWrite, ScopePausesRead, ScopePausesWrite, ScopeChannelsRead, ScopeChannelsWrite,
+	ScopeSuppressionsRead, ScopeSuppressionsWrite,
 }
 
 // includes lists, by scope, the wider scopes that include it.
 var includes = map[string][]string{
 	ScopeChannelsRead:   {ScopeChannelsWrite, ScopeRead},
 	ScopeRecipientsRead: {ScopeRecipientsWrite}, ScopePolicyRead: {ScopePolicyWrite}, ScopeKeysRead: {ScopeKeysWrite}, ScopeUsersRead: {ScopeUsersWrite},
-	ScopePausesRead: {ScopePausesWrite}, ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
+	ScopePausesRead: {ScopePausesWrite}, ScopeSuppressionsRead: {ScopeSuppressionsWrite}, ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
 }
 
 // ScopeError rejects a change because its caller lacks a scope. The transaction of the change returns it if the missing

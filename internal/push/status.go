@@ -30,5 +30,6 @@ var Arrows = []Arrow{
 	{Sending, Scheduled, "it will be tried again"},
 	{Scheduled, Canceled, "the tenant cancels it"},
 	{Scheduled, Expired, "its expiry passed before it could be sent"},
+	{Scheduled, Failed, "its address was suppressed when it became due"},
 	{Scheduled, Sent, "a late answer of the provider reports that an attempt counted as lost was delivered"},
 }

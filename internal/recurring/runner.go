@@ -21,6 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/recurrence"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store/schedules"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 const (
@@ -250,6 +251,7 @@ func refused(run *recurrence.Run, err error) {
 	var (
 		noPlace  *schedule.Refusal
 		unwanted *schedule.OptedOut
+		stopped  *schedule.Suppressed
 		capped   *booking.Capped
 		gone     *push.GoneError
 		wrong    invalid.FieldErrors
@@ -266,6 +268,8 @@ func refused(run *recurrence.Run, err error) {
 		slices.Sort(run.Rules)
 	case errors.As(err, &unwanted):
 		run.Outcome, run.Reason = recurrence.Refused, booking.OptedOutReason
+	case errors.As(err, &stopped):
+		run.Outcome, run.Reason = recurrence.Refused, suppression.Failed
 	case errors.As(err, &capped):
 		run.Outcome, run.Reason, run.Rules = recurrence.Refused, "tenant-cap-exceeded", []string{capped.Cap}
 	case errors.As(err, &gone): // an earlier worker has submitted it, long ago

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
@@ -42,7 +44,9 @@ func (s *Service) heldByChannel(p *push.Push) {
 type Answer struct {
 	Refusal
 	OptedOut booking.OptOuts // opt-outs that match the push
-	Paused   bool            // a pause would stop it now; set by [Service.Check] only
+
+	Suppressed *suppression.Entry // suppresses its address; nil: nothing does; set by [Service.Check] only
+	Paused     bool               // a pause would stop it now; set by [Service.Check] only
 
 	// The channel, and the message after its templates were rendered; nil: the request has none.
 	Channel string
@@ -50,7 +54,9 @@ type Answer struct {
 }
 
 // Allowed reports whether the push could be booked.
-func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any() }
+func (a *Answer) Allowed() bool {
+	return a.Refusal.Allowed() && !a.OptedOut.Any() && a.Suppressed == nil
+}
 
 // Check reports whether a push could be booked now for the request's recipient at its send time. Where Submit would
 // move the push out of quiet hours, Check reports quiet hours and the next free time. A request may have no message. IT BOOKS NOTHING.
@@ -67,5 +73,9 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 	}
 	found := s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind))
 	found.Channel, found.Message, found.Paused = d.Push.Channel, d.Push.Message, s.paused(&d.Push)
-	return found, nil
+	found.Suppressed, err = s.store.SuppressionOf(ctx, tenant, d.Push.Channel, x.of.Person.AddressOf(&d.Push))
+	if found.Suppressed != nil {
+		found.Next, found.Previous = time.Time{}, time.Time{}
+	}
+	return found, err
 }

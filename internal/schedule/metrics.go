@@ -7,6 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // observer counts metrics.
@@ -42,10 +43,13 @@ func (m *submitMetrics) observe(o Options, err error) {
 		form     badForm
 		gone     *push.GoneError
 		unwanted *OptedOut
+		stopped  *Suppressed
 	)
 	switch {
 	case errors.As(err, &unwanted):
 		m.Submitted("refused", booking.OptedOutReason)
+	case errors.As(err, &stopped):
+		m.Submitted("refused", suppression.Failed)
 	case errors.As(err, &capped):
 		m.Submitted("capped", capped.Cap)
 	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused), errors.As(err, &gone):

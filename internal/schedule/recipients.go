@@ -38,7 +38,7 @@ type recipientStore interface {
 
 // importStore records imports in the audit log.
 type importStore interface {
-	BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error)
+	BeginImport(ctx context.Context, tenant uuid.UUID, of auditlog.Action) (auditlog.Position, error)
 	EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error
 }
 
@@ -65,7 +65,7 @@ func (rs *Recipients) Describe(ctx context.Context, tenant uuid.UUID, all []book
 
 // BeginImport adds an entry for an import of recipients to the audit log, before the first recipient is described.
 func (rs *Recipients) BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error) {
-	return rs.store.BeginImport(ctx, tenant)
+	return rs.store.BeginImport(ctx, tenant, auditlog.RecipientImport)
 }
 
 // EndImport completes that entry with the numbers of recipients created and updated, and of pushes canceled.

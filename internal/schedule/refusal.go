@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Refusal is a push that finds no place in its recipient's quota: the reasons, and the nearest free times.
@@ -72,6 +73,30 @@ func (o *OptedOut) Error() string {
 		of = []string{"all pushes"}
 	}
 	return o.Recipient + " has opted out of " + strings.Join(of, " and of ")
+}
+
+// Suppressed is a push to an address that is suppressed.
+type Suppressed struct {
+	Recipient string
+	suppression.Entry
+}
+
+// suppressedWords has what is known of an address, by the reason of its suppression.
+var suppressedWords = map[suppression.Reason]string{
+	suppression.HardBounce:   "the provider reported that the address does not exist",
+	suppression.Complaint:    "a message to it was marked as spam",
+	suppression.Stop:         "its owner has answered STOP",
+	suppression.Unregistered: "the provider does not know the device any more",
+	suppression.Manual:       "it was added by hand or by an import",
+}
+
+// Error returns the reason in one sentence.
+func (s *Suppressed) Error() string {
+	until := ""
+	if !s.Until.IsZero() {
+		until = " until " + s.Until.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("the address of %s on the channel %s is suppressed%s: %s", s.Recipient, s.Channel, until, suppressedWords[s.Reason])
 }
 
 // noAddress returns the error of a push without an address whose recipient has none for the channel.

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/stats"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // keptRefusal is a refusal of a single push in the recipient's history of refusals.
@@ -80,11 +81,14 @@ func (k *keptRefusal) because(err error) bool {
 	}
 	var (
 		unwanted *OptedOut
+		stopped  *Suppressed
 		capped   *booking.Capped
 	)
 	switch {
 	case errors.As(err, &unwanted):
 		k.Name, k.Reason = booking.OptedOutReason, booking.OptedOutReason
+	case errors.As(err, &stopped):
+		k.Name, k.Reason = suppression.Failed, suppression.Failed
 	case errors.As(err, &capped):
 		k.Name, k.Rules, k.Reason = "tenant-cap-exceeded", []string{capped.Cap}, "the tenant's cap: "+capped.Cap
 	default:

@@ -8,6 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Campaigns book their recipients in their own transactions. Room and Follow give these bookings what a submit has: the
@@ -74,6 +75,8 @@ func (s *Service) Follow(d *booking.Draft, v *booking.Decision) {
 		}
 	case booking.OptedOut:
 		s.metrics.Submitted("refused", booking.OptedOutReason)
+	case booking.Suppressed:
+		s.metrics.Submitted("refused", suppression.Failed)
 	case booking.OverCap:
 		s.metrics.Submitted("capped", v.Capped.Cap)
 	case booking.NoAddress, booking.NoChannel:

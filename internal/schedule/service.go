@@ -21,6 +21,7 @@ type Service struct {
 	*Planner
 	*Quotas
 	*Recipients
+	*Suppressions
 	*Records
 	*horizonWaker
 
@@ -71,6 +72,7 @@ type serviceStore interface {
 	pushStore
 	planStore
 	recipientStore
+	suppressionStore
 	recordReader
 	historyReader
 }
@@ -80,6 +82,7 @@ type pushStore interface {
 	booker
 	pushReader
 	bookingReader
+	suppressionReader
 	usageStore
 }
 
@@ -105,6 +108,7 @@ func New(st serviceStore, cache *quota.Cache, wakes waker, metrics observer, now
 		Planner:      &Planner{st, cfg, now},
 		Quotas:       &Quotas{st, cfg, now, newPermits(cfg.Neighbours)},
 		Recipients:   &Recipients{st, cache, caps, lanes, cfg, now},
+		Suppressions: &Suppressions{st, caps, cfg},
 		Records:      &Records{st, st, cache, now},
 		horizonWaker: lanes,
 

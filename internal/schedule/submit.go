@@ -30,7 +30,7 @@ type Options struct {
 
 // Submit books one push, and returns it as [booking.Booked], or as [booking.Replayed] if an earlier request with the same
 // Idempotency-Key has booked it. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
-// [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
+// [*OptedOut], [*Suppressed], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
 // only a request with an Idempotency-Key can be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (_ booking.Decision, err error) {
 	d, err := s.plan(ctx, tenant, r, s.cfg.checkFor, nil)
@@ -171,8 +171,13 @@ func (s *Service) confirmRefusal(ctx context.Context, d *booking.Draft) error {
 		return fmt.Errorf("confirm refusal: %w", err)
 	}
 	kind := booking.KindOf(&d.Push)
-	unaddressed := d.NeedsAddress && d.Push.To == "" && of.Person.Addresses[d.Push.Channel] == ""
-	if !all || of.Terms.Reach() > terms.Reach() || of.Person.OptOuts.Of(kind).Any() || unaddressed {
+	to := of.Person.AddressOf(&d.Push)
+	unaddressed := d.NeedsAddress && to == ""
+	suppressed, err := s.store.SuppressionOf(ctx, who.Tenant, d.Push.Channel, to)
+	if err != nil {
+		return fmt.Errorf("confirm refusal: %w", err)
+	}
+	if suppressed != nil || !all || of.Terms.Reach() > terms.Reach() || of.Person.OptOuts.Of(kind).Any() || unaddressed {
 		return nil
 	}
 	around.Timeline = timelineOf(held, nil)
@@ -236,6 +241,8 @@ func (s *Service) conclude(ctx context.Context, d *booking.Draft, v *booking.Dec
 		return errRetried
 	case booking.OptedOut:
 		return &OptedOut{Recipient: d.Push.Recipient, OptOuts: v.OptOuts}
+	case booking.Suppressed:
+		return &Suppressed{d.Push.Recipient, *v.Suppression}
 	case booking.NoAddress:
 		return s.noAddress(&d.Push)
 	case booking.NoChannel:

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/recipients"
 	"github.com/sendquota/sendquota/internal/store/records"
 	"github.com/sendquota/sendquota/internal/store/schedules"
+	"github.com/sendquota/sendquota/internal/store/suppressions"
 	"github.com/sendquota/sendquota/internal/store/tenantchannels"
 	"github.com/sendquota/sendquota/internal/store/terms"
 	"github.com/sendquota/sendquota/internal/store/webhooks"
@@ -42,6 +43,7 @@ type (
 	recipientsStore = recipients.Store
 	recordsStore    = records.Store
 	schedulesStore  = schedules.Store
+	suppressedStore = suppressions.Store
 	channelsStore   = tenantchannels.Store
 	termsStore      = terms.Store
 	webhooksStore   = webhooks.Store
@@ -65,6 +67,7 @@ type Store struct {
 	*recipientsStore
 	*recordsStore
 	*schedulesStore
+	*suppressedStore
 	*channelsStore
 	*termsStore
 	*webhooksStore
@@ -97,6 +100,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		recipientsStore: recipients.New(db, known, waiting, sending, campaignStore, changes),
 		recordsStore:    records.New(db, waiting),
 		schedulesStore:  schedules.New(db),
+		suppressedStore: suppressions.New(db, waiting),
 		channelsStore:   tenantchannels.New(db),
 		termsStore:      known,
 		webhooksStore:   webhooks.New(db),

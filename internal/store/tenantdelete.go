@@ -96,6 +96,7 @@ var tenantRows = []struct{ table, where string }{
 	{"policy_shadows", `tenant_id = $1`},
 	{"policies", `tenant_id = $1`},
 	{"recipients", `tenant_id = $1`},
+	{"suppressions", `tenant_id = $1`},
 	{"stats", `tenant_id = $1`},
 	{"channel_outcomes", `tenant_id = $1`},
 	{"unhealthy_channels", `tenant_id = $1`},

@@ -17,7 +17,7 @@ import (
 const exportedColumnsSQL = `
 	SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
 	WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND atttypid <> 'bytea'::regtype
-		AND attname NOT IN ('secret', 'old_secret', 'old_secret_until', 'password_hash', 'token', 'worker', 'lease_until', 'recipient_key', 'shard')`
+		AND attname NOT IN ('secret', 'old_secret', 'old_secret_until', 'password_hash', 'token', 'worker', 'lease_until', 'recipient_key', 'address_key', 'address_keys', 'shard')`
 
 // ExportTenant calls line for each row of a tenant, with the name of the table and the row as a JSON object without
 // secrets. It reads each table, or partition, in one snapshot.

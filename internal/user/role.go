@@ -31,7 +31,7 @@ func (r Role) Scopes() []string {
 		all = append(all, push.ScopeWrite, push.ScopeLimits, push.ScopeCampaignsWrite, push.ScopePausesWrite)
 		fallthrough
 	case Editor:
-		all = append(all, push.ScopeCampaignsDraft, push.ScopeRecipientsWrite, push.ScopePolicyWrite)
+		all = append(all, push.ScopeCampaignsDraft, push.ScopeRecipientsWrite, push.ScopePolicyWrite, push.ScopeSuppressionsWrite)
 		fallthrough
 	case Viewer:
 		for _, scope := range push.Scopes {

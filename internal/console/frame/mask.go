@@ -26,7 +26,8 @@ func masked(answer *http.Response) {
 	answer.Header.Del("Content-Length")
 }
 
-// maskJSON copies JSON values and masks addresses: strings in a member "to", and all strings in "addresses".
+// maskJSON copies JSON values and masks addresses: strings in a member "to", all strings in "addresses", and
+// the addresses of a list of suppressions.
 func maskJSON(w io.Writer, r io.Reader) error {
 	in, out := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), jsontext.NewEncoder(w, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
@@ -56,7 +57,7 @@ func isAddress(in *jsontext.Decoder) bool {
 	if strings.Contains(string(at), "/difference/") {
 		return false
 	}
-	return at.LastToken() == "to" || at.Parent().LastToken() == "addresses"
+	return at.LastToken() == "to" || at.Parent().LastToken() == "addresses" || at.LastToken() == "address" && strings.HasPrefix(string(at), "/suppressions/")
 }
 
 // mask keeps enough of an address to tell it from others: the first and last two characters, or the first letter and the host of an e-mail

@@ -40,7 +40,7 @@ type resultView struct {
 
 // TransformSchema lists the problems that a member can have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
-	among := []rest.Kind{rest.InvalidRequest, QuotaExceeded, QuietHours, OptedOut, TenantCap, PushGone, BatchRefused}
+	among := []rest.Kind{rest.InvalidRequest, QuotaExceeded, QuietHours, OptedOut, Suppressed, TenantCap, PushGone, BatchRefused}
 	problem := rest.ProblemSchema(r, ExampleOf, among...)
 	problem.Description = schema.Properties["problem"].Description
 	schema.Properties["problem"] = problem
@@ -222,6 +222,11 @@ func (e *refusedBatch) problem() rest.Problemer {
 			if kind == TenantCap {
 				kind = OptedOut
 			}
+		case *suppressedProblem:
+			without++
+			if kind == TenantCap {
+				kind = Suppressed
+			}
 		case *capProblem:
 			without++
 		}
@@ -247,7 +252,7 @@ func bookedBatch(s *rest.Spec, all map[string]*huma.Response) {
 	refused.Content = map[string]*huma.MediaType{
 		rest.MediaProblem: {Schema: s.Schema(batchProblem{}), Example: rest.PlainJSON(example)},
 	}
-	s.Distinguish(batchProblem{}, QuotaExceeded, OptedOut, TenantCap)
+	s.Distinguish(batchProblem{}, QuotaExceeded, OptedOut, Suppressed, TenantCap)
 	all["409"] = s.Share("AtomicBatchRefused", refused)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/suppression"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -41,6 +42,8 @@ func ExampleOf(k rest.Kind) rest.Problemer {
 		}})
 	case OptedOut:
 		return optOutProblemOf(&schedule.OptedOut{Recipient: "user-42", OptOuts: booking.OptOuts{Channels: []string{"sms"}}})
+	case Suppressed:
+		return suppressedProblemOf(&schedule.Suppressed{Recipient: "user-42", Entry: suppression.Entry{Channel: "sms", Reason: suppression.Stop, At: rest.ExampleTime(-24 * time.Hour)}})
 	case PushGone:
 		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(rest.ExampleID)})
 	case NotCancelable, NotReschedulable, NotRetryable:

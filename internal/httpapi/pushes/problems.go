@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // The problems with pushes. Clients know them by their names.
@@ -19,6 +20,7 @@ var (
 	QuotaExceeded    = rest.NewKind("quota-exceeded", 409, "Send quota exceeded", "The recipient's quota has no place at the requested send time. Repeating the request does not help; another send time does.")
 	QuietHours       = rest.NewKind("quiet-hours", 409, "Quiet hours", "The send time lies in quiet hours of the recipient. If a rule has no place left either, the problem is quota-exceeded, and violations lists both.")
 	OptedOut         = rest.NewKind("opted-out", 409, "Opted out", "The recipient has opted out of this channel, of this category, or of everything; opted_out lists which.")
+	Suppressed       = rest.NewKind("suppressed", 409, "Suppressed", "The address is suppressed on this channel: the provider has rejected it, its owner has stopped messages, or you have added it. suppression says why. Another address, or the removal of the entry, helps.")
 	TenantCap        = rest.NewKind("tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's cap on pending pushes, on recipients per day, or on bytes of audiences. detail explains what to do.")
 	NotCancelable    = rest.NewKind("not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended.")
 	NotReschedulable = rest.NewKind("not-reschedulable", 409, "Not reschedulable", "The push no longer waits for its send time.")
@@ -88,6 +90,7 @@ func ProblemOf(err error) rest.Problemer {
 		batch    *refusedBatch
 		capped   *booking.Capped
 		unwanted *schedule.OptedOut
+		stopped  *schedule.Suppressed
 		about    *aboutPush
 		gone     *push.GoneError
 	)
@@ -97,6 +100,8 @@ func ProblemOf(err error) rest.Problemer {
 		return batch.problem()
 	case errors.As(err, &unwanted):
 		return optOutProblemOf(unwanted)
+	case errors.As(err, &stopped):
+		return suppressedProblemOf(stopped)
 	case errors.As(err, &capped):
 		return capProblemOf(capped)
 	case errors.As(err, &gone):
@@ -121,6 +126,29 @@ var plainPushProblems = []rest.Plain{
 type optOutProblem struct {
 	rest.Problem
 	OptedOut optOutsView `json:"opted_out" doc:"The recipient's opt-outs that forbid the push."`
+}
+
+// suppressedProblem is the answer to a push to a suppressed address.
+type suppressedProblem struct {
+	rest.Problem
+	Suppression suppressionView `json:"suppression" doc:"The oldest entry in force for the address."`
+}
+
+// suppressionView is the reason why an address is suppressed.
+type suppressionView struct {
+	Channel string             `json:"channel"`
+	Reason  suppression.Reason `json:"reason" enum:"hard_bounce,complaint,stop,unregistered,manual"`
+	At      string             `json:"at" format:"date-time"`
+	Until   *string            `json:"until" format:"date-time" nullable:"true" doc:"The end; null: it has none."`
+	Push    *string            `json:"push" format:"uuid" nullable:"true" doc:"The push that the provider or the owner answered; null: none."`
+}
+
+func suppressionViewOf(e *suppression.Entry) *suppressionView {
+	return &suppressionView{e.Channel, e.Reason, rest.Stamp(e.At), rest.MaybeTime(e.Until), rest.MaybeID(e.Push)}
+}
+
+func suppressedProblemOf(s *schedule.Suppressed) *suppressedProblem {
+	return &suppressedProblem{Problem: Suppressed.Because(s.Error()), Suppression: *suppressionViewOf(&s.Entry)}
 }
 
 func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {

@@ -35,7 +35,7 @@ func (h *pushes) routes(s *rest.Spec) []rest.Operation {
 			"With an Idempotency-Key, the request can be repeated safely for 30 days: the same key and body return the same push.",
 		Query: &submitParams, Keyed: true, Body: PushFields.Body(s, exampleRequest),
 		Status: http.StatusCreated, Answer: "The push is booked.", Example: examplePush(push.Scheduled), Finish: booked,
-		Problems: []rest.Kind{QuotaExceeded, QuietHours, OptedOut, TenantCap, rest.KeyReused, PushGone},
+		Problems: []rest.Kind{QuotaExceeded, QuietHours, OptedOut, Suppressed, TenantCap, rest.KeyReused, PushGone},
 	}, {
 		ID: "submit-batch", Method: http.MethodPost, Path: batchPath, Tag: TagPushes, Scope: push.ScopeWrite, Serve: h.batch,
 		Summary: "Submit up to 1000 pushes",
@@ -80,7 +80,7 @@ func (h *pushes) routes(s *rest.Spec) []rest.Operation {
 			"A retry of a campaign's push names the campaign, but does not count in its progress, and is not affected when the campaign is paused or canceled.",
 		Query: &submitParams, Keyed: true, Body: retryBody(s),
 		Status: http.StatusCreated, Answer: "The retry is booked.", Example: retry, Finish: func(all map[string]*huma.Response) { retried(s, all, retry) },
-		Problems: []rest.Kind{rest.NotFound, NotRetryable, QuotaExceeded, QuietHours, OptedOut, TenantCap, rest.KeyReused, PushGone},
+		Problems: []rest.Kind{rest.NotFound, NotRetryable, QuotaExceeded, QuietHours, OptedOut, Suppressed, TenantCap, rest.KeyReused, PushGone},
 	}}
 }
 

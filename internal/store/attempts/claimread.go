@@ -140,6 +140,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 	for _, l := range live {
 		found.add(l)
 	}
+	var suppressed terms.Suppressed
 	for _, d := range found.recipients {
 		of := d.Due
 		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // an earlier run may have claimed it
@@ -150,6 +151,14 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 		}
 		d.Own = inForce.OwnChannel(of.Tenant, of.Channel)
 		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
+		if d.Due.ID != uuid.Nil && inForce.Used[of.Tenant].Suppresses {
+			if to := d.Person.AddressOf(&d.Due); to != "" {
+				suppressed.Address(of.Tenant, of.Channel, to)
+			}
+		}
+	}
+	if err := found.readSuppressed(ctx, c, &suppressed); err != nil {
+		return nil, err
 	}
 	for _, send := range sends {
 		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // "": erased
@@ -157,6 +166,22 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 		}
 	}
 	return found, nil
+}
+
+// readSuppressed reads the suppressions of the addresses of due pushes.
+func (s *claimState) readSuppressed(ctx context.Context, c pg.Batcher, of *terms.Suppressed) error {
+	if !of.Any() {
+		return nil
+	}
+	b := &pgx.Batch{}
+	of.Queue(b).Query(of.Collect)
+	if err := c.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	for _, d := range s.recipients {
+		d.Suppressed = booking.SuppressionOf(of.Found, &d.Due, &d.Person)
+	}
+	return nil
 }
 
 // readLive takes the locks, and notes in found which it got. It reads what is due and under way, and the recent attempts.

@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // These statements change waiting pushes, named by n, that are still as they were read. Each takes the row in live first,
@@ -25,9 +26,9 @@ const (
 
 	// claimSQL begins attempts. It changes only live: an attempt is written to pushes and sends when it ends.
 	claimSQL = `
-	UPDATE live l SET phase = ` + pg.UnderWay + `, token = n.token, pause_id = NULL, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more
-	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bool[])
-		AS n (recipient_key, send_at, id, plan, lease_until, token, more)
+	UPDATE live l SET phase = ` + pg.UnderWay + `, token = n.token, pause_id = NULL, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more, address_key = n.address_key
+	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bool[], $10::bigint[])
+		AS n (recipient_key, send_at, id, plan, lease_until, token, more, address_key)
 	WHERE l.shard = ANY ($9::smallint[]) AND ` + asRead + `
 	RETURNING l.push_id`
 
@@ -74,6 +75,9 @@ var (
 	// UnwantedSQL cancels waiting pushes of recipients that have opted out, unless they have changed since they were read.
 	UnwantedSQL = OverSQL(push.Canceled, `'`+booking.OptedOutReason+`'`)
 )
+
+// suppressedSQL ends waiting pushes whose address is suppressed.
+var suppressedSQL = OverSQL(push.Failed, `'`+suppression.Failed+`'`)
 
 // orphanedSQL cancels waiting pushes of channels that their tenants have deleted.
 var orphanedSQL = OverSQL(push.Canceled, `'`+booking.ChannelDeletedReason+`'`)
@@ -131,11 +135,13 @@ type claimWrite struct {
 	pauses  []uuid.UUID // the pauses of paused
 
 	rerouted, orphaned pushes.LiveRows // see booking.Rerouted and booking.Orphaned
+	suppressed         pushes.LiveRows // see booking.Suppressed
 
-	tokens []uuid.UUID
-	more   []bool
-	busy   []pushes.LiveRow  // attempts under way to mark with flagSQL
-	claims map[uuid.UUID]int // the index of the claim, by the id of its push or of the attempt's push
+	tokens    []uuid.UUID
+	more      []bool
+	addresses []*int64          // the keys of the addresses; nil: none
+	busy      []pushes.LiveRow  // attempts under way to mark with flagSQL
+	claims    map[uuid.UUID]int // the index of the claim, by the id of its push or of the attempt's push
 }
 
 func newClaimWrite(now time.Time, pushes pg.Parts, s *Store) *claimWrite {
@@ -174,13 +180,15 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 		w.rerouted.Add(row)
 	case booking.Orphaned:
 		w.orphaned.Add(row)
+	case booking.SuppressedNow:
+		w.suppressed.Add(row)
 	case booking.Claimed:
 		if c.Repeated {
 			return
 		}
 		row.Time = c.LeaseUntil
 		w.claimed.Add(row)
-		w.tokens, w.more = append(w.tokens, c.Token), append(w.more, d.More)
+		w.tokens, w.more, w.addresses = append(w.tokens, c.Token), append(w.more, d.More), append(w.addresses, pushes.AddressKey(&c.Push))
 	default:
 		return
 	}
@@ -192,7 +200,7 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
 	b := &pgx.Batch{}
 	if r := &w.claimed; len(r.IDs) > 0 {
-		b.Queue(w.store.db.Joining(claimSQL), r.Keys, r.SendAt, r.IDs, r.Plans, r.Times, w.tokens, w.more, w.now, pg.ShardsOf(r.Keys...))
+		b.Queue(w.store.db.Joining(claimSQL), r.Keys, r.SendAt, r.IDs, r.Plans, r.Times, w.tokens, w.more, w.now, pg.ShardsOf(r.Keys...), w.addresses)
 	}
 	if len(w.busy) > 0 {
 		slices.SortFunc(w.busy, func(a, b pushes.LiveRow) int { return bytes.Compare(a.ID[:], b.ID[:]) }) // as finishes lock them
@@ -219,6 +227,7 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	w.inTables(b, &w.refused, UnwantedSQL, over)
 	w.inTables(b, &w.asked, askedSQL, over)
 	w.inTables(b, &w.orphaned, orphanedSQL, over)
+	w.inTables(b, &w.suppressed, suppressedSQL, over)
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)
 	failpoint.Hit(failpoint.ClaimCommitting)

@@ -32,19 +32,19 @@ var finishSQL = pushes.WithEventsAndCounts(`
 		DELETE FROM live l USING n
 		WHERE l.shard = ANY ($13::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id
 			AND l.token = n.token AND (n.status <> 'scheduled' OR n.delivered)
-		RETURNING l.push_id, l.attempts, l.started_at, l.next_at AS lease_until, l.more_due,
+		RETURNING l.push_id, l.attempts, l.started_at, l.next_at AS lease_until, l.more_due, l.address_key,
 			CASE WHEN n.delivered THEN 'sent' ELSE n.status END AS status, NULL::timestamptz AS next_at,
 			n.outcome, n.provider_message_id, n.error, n.reaped, CASE WHEN n.delivered THEN '' ELSE n.reason END AS reason, n.handed_us, n.segments, n.counted
 	), waits AS (
-		UPDATE live l SET phase = l.rank, token = NULL, started_at = NULL, put_off_at = NULL, plan = l.plan + 1,
+		UPDATE live l SET phase = l.rank, token = NULL, started_at = NULL, address_key = NULL, put_off_at = NULL, plan = l.plan + 1,
 			next_at = statement_timestamp() + n.delay_us * interval '1 microsecond'
 		FROM n CROSS JOIN LATERAL (
-			SELECT started_at, next_at FROM live
+			SELECT started_at, next_at, address_key FROM live
 			WHERE shard = ANY ($13::smallint[]) AND recipient_key = n.recipient_key AND send_at = n.send_at AND push_id = n.id OFFSET 0
 		) old
 		WHERE l.shard = ANY ($13::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id
 			AND l.token = n.token AND n.status = 'scheduled' AND NOT n.delivered
-		RETURNING l.push_id, l.attempts, old.started_at, old.next_at, l.more_due, n.status, l.next_at,
+		RETURNING l.push_id, l.attempts, old.started_at, old.next_at, l.more_due, old.address_key, n.status, l.next_at,
 			n.outcome, n.provider_message_id, n.error, n.reaped, n.reason, n.handed_us, n.segments, n.counted
 	), ended AS (
 		UPDATE {pushes} p SET
@@ -56,11 +56,11 @@ var finishSQL = pushes.WithEventsAndCounts(`
 		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.level, p.campaign_id, p.retry_of, p.send_at, o.*{whole}
 	), fewer AS (`+pushes.RenewCrowdsSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
 		INSERT INTO sends (shard, push_id, attempt, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
-			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at, segments)
+			ended_at, handed_at, outcome, provider_message_id, error, campaign_id, send_at, segments, address_key)
 		SELECT recipient_key & 255, id, attempts, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
 			CASE WHEN reaped THEN lease_until ELSE statement_timestamp() END,
 			CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', statement_timestamp()) END,
-			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+pushes.UnlessErased(`error`, `recipient`)+`, campaign_id, send_at, nullif(segments, 0)
+			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+pushes.UnlessErased(`error`, `recipient`)+`, campaign_id, send_at, nullif(segments, 0), CASE WHEN recipient <> '' THEN address_key END
 		FROM ended
 	){events}
 	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+pushes.DeferredEvent+` ELSE 'push.' || status END`,

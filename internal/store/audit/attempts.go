@@ -24,9 +24,9 @@ var allUnderWay = `(
 
 // attemptColumns selects an attempt from sends. An attempt under way has a row in live only: underWayColumns selects it.
 const (
-	attemptNames    = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, under_way`
-	attemptColumns  = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, false AS under_way`
-	underWayColumns = `l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL::timestamptz, NULL::timestamptz, NULL::text, true`
+	attemptNames    = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, under_way, address_key`
+	attemptColumns  = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, false AS under_way, address_key`
+	underWayColumns = `l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL::timestamptz, NULL::timestamptz, NULL::text, true, l.address_key`
 )
 
 // underWayQuery checks attempts that have not ended.
@@ -66,6 +66,10 @@ var attemptQuery = auditQuery{
 			`format('attempt %s began at %s, before the send time, %s', s.attempt, s.started_at, p.send_at)`},
 		{"too-late", decisive + ` AND s.started_at >= p.expires_at`,
 			`format('attempt %s began at %s, and the push expired at %s', s.attempt, s.started_at, p.expires_at)`},
+		// A suppression counts from a minute after its time, because it was committed by then.
+		{"suppressed", `s.address_key IS NOT NULL AND s.tenant_id IN (SELECT id FROM tenants WHERE suppresses) AND EXISTS (
+				SELECT FROM suppressions e WHERE e.address_key = s.address_key AND e.at + interval '1 minute' < s.started_at AND (e.until IS NULL OR e.until > s.started_at))`,
+			`format('attempt %s began at %s, when its address was suppressed', s.attempt, s.started_at)`},
 		{"times", `s.handed_at < s.started_at OR s.handed_at IS NOT NULL AND s.outcome IS DISTINCT FROM 'delivered' OR s.lease_until <= s.started_at OR NOT isfinite(s.lease_until) OR s.started_at > now() + @grace::interval`,
 			`format('attempt %s: started_at %s, handed_at %s, ended_at %s, lease_until %s', s.attempt, s.started_at, s.handed_at, s.ended_at, s.lease_until)`},
 	},

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // allForgotten selects the rows in live of pushes that have been due for longer than the grace period, by the index
@@ -69,7 +70,7 @@ var recordQuery = auditQuery{
 	from: `(
 		SELECT *, made AND rows < attempts AND CASE WHEN rows = 0 THEN ended ELSE first = attempts - rows + 1 END AS gone
 		FROM (
-			SELECT p.id, p.tenant_id, p.recipient, p.send_at, p.status, p.attempts, p.possibly_delivered,
+			SELECT p.id, p.tenant_id, p.recipient, p.send_at, p.status, p.attempts, p.possibly_delivered, p.last_error = '` + suppression.Failed + `' AS suppressed,
 				coalesce(s.rows, 0) AS rows, s.first, coalesce(s.delivered, false) AS delivered, coalesce(s.unknown, false) AS unknown,
 				p.created_at < now() - @keep_sends::interval AS made,
 				p.status = 'scheduled' OR p.updated_at < now() - @keep_sends::interval + interval '1 day' AS ended
@@ -83,7 +84,7 @@ var recordQuery = auditQuery{
 	where: `true`,
 	checks: []auditCheck{
 		{"attempts", `rows <> attempts AND NOT gone`, `format('it counts %s attempts, and %s are recorded', attempts, rows)`},
-		{"outcome", `(status = 'sent' AND NOT delivered OR status = 'failed' AND rows = 0) AND NOT (gone AND ended)`,
+		{"outcome", `(status = 'sent' AND NOT delivered OR status = 'failed' AND rows = 0 AND NOT suppressed) AND NOT (gone AND ended)`,
 			`format('it is %s, and none of its %s attempts had that outcome', status, rows)`},
 		{"possibly-delivered", `possibly_delivered AND NOT unknown AND NOT delivered AND NOT gone OR NOT possibly_delivered AND (unknown OR delivered AND status IN ('failed', 'canceled', 'expired'))`,
 			`format('it is %s, possibly_delivered is %s; an attempt of it was delivered: %s, is unknown: %s', status, possibly_delivered, delivered, unknown)`},

@@ -102,24 +102,14 @@ const listedSQL = `
 	UPDATE bulk_changes SET updated_at = clock_timestamp(), listed = true,
 		found = (SELECT count(*) FROM bulk_change_pushes WHERE change_id = $1 AND outcome <> 'outside') WHERE id = $1`
 
-// earlierPoll is how often awaitEarlier looks.
-const earlierPoll = 10 * time.Millisecond
-
-// awaitEarlier waits until the transactions that began before a bulk change was made have ended: they move pushes without
-// knowing the change. It gives up after as long as a transaction may take.
+// awaitEarlier waits until the transactions have ended that move pushes without knowing a new bulk change. It gives up after as long as a
+// transaction may take.
 func (s *Store) awaitEarlier(ctx context.Context, id uuid.UUID) error {
-	for {
-		all, err := pg.Collect(ctx, s.db, pgx.RowTo[bool], `
-			SELECT created_by < pg_snapshot_xmin(pg_current_snapshot()) OR created_at < clock_timestamp() - $2::interval FROM bulk_changes WHERE id = $1`, id, s.db.Cfg.Timeout)
-		if err != nil || len(all) == 0 || all[0] {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(earlierPoll):
-		}
+	left, err := pg.Collect(ctx, s.db, pgx.RowTo[time.Duration], `SELECT created_at + $2::interval - clock_timestamp() FROM bulk_changes WHERE id = $1`, id, s.db.Cfg.Timeout)
+	if err != nil || len(left) == 0 || left[0] <= 0 {
+		return err
 	}
+	return s.db.AwaitWriters(ctx, left[0])
 }
 
 // bulkPage reads the pushes that a bulk change applies to, after a position. next is the position to continue from;

@@ -42,6 +42,7 @@ type BookingRead struct {
 
 	configured []string // channels of the operator; nil: not known
 	People     terms.People
+	suppressed terms.Suppressed
 
 	Begun     bool              // the transaction has begun, and holds the locks
 	lockReads int               // how many results list keys for locked
@@ -82,6 +83,12 @@ func (s *Store) NewBookingRead(orders []booking.Order, rerun bool, most int) *Bo
 			d := &o.Drafts[i]
 			if r.add(d.Recipient(), o.Around(terms, d), most, !terms.Plain()) && known.Described {
 				r.People.Add(o.Tenant(), keyOf(d))
+				if known.Suppresses {
+					r.suppressed.Recipient(o.Tenant(), keyOf(d))
+				}
+			}
+			if known.Suppresses && d.Push.To != "" {
+				r.suppressed.Address(o.Tenant(), d.Push.Channel, d.Push.To)
 			}
 			if rerun || o.MayExist { // the push may be in another week than its id names: deferred, or moved since
 				r.ids = append(r.ids, RefOf(d.Push.ID, keyOf(d)))
@@ -151,6 +158,10 @@ func (r *BookingRead) Snapshot(ctx context.Context, s *Store, c *pgxpool.Conn, l
 	r.Terms.Queue(b)
 	if len(r.People.Keys) > 0 {
 		r.People.Queue(s.terms, b)
+	}
+	if r.suppressed.Any() {
+		r.suppressed.QueueBooking(b)
+		r.suppressed.Queue(b)
 	}
 	if len(r.requests) > 0 {
 		b.Queue(keyedTablesSQL(&s.db.Layouts), r.requests)
@@ -232,6 +243,7 @@ func (r *BookingRead) snapshot() (s booking.Snapshot, err error) {
 	if s.Terms, s.People, err = r.standings(); err != nil {
 		return s, err
 	}
+	s.Suppressed = r.suppressed.Found
 	if len(r.requests) > 0 {
 		rows, _ := r.Results.Query()
 		if s.Keyed, err = pgx.CollectRows(rows, collectKeyed); err != nil {
@@ -259,6 +271,15 @@ func (r *BookingRead) standings() (map[uuid.UUID]booking.Terms, map[quota.Recipi
 	if len(r.People.Keys) > 0 {
 		rows, _ := r.Results.Query()
 		if err := r.People.Collect(rows); err != nil {
+			return nil, nil, err
+		}
+	}
+	if r.suppressed.Any() {
+		if _, err := r.Results.Exec(); err != nil {
+			return nil, nil, err
+		}
+		rows, _ := r.Results.Query()
+		if err := r.suppressed.Collect(rows); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -22,7 +22,7 @@ const waitingSQL = `
 	WHERE l.tenant_id = $2 AND l.token IS NULL`
 
 // kindsSQL reads the recipients and kinds of pushes, and when they were booked.
-const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at, p.address <> '' FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
 // QueueWaiting adds a query for the recipients' waiting pushes to a batch.
 func (s *Store) QueueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]LiveRow) {
@@ -39,6 +39,7 @@ type Waiting struct {
 	Recipient string
 	Kind      quota.Kind
 	CreatedAt time.Time
+	Addressed bool // it has an address of its own
 }
 
 // CancelSome cancels the waiting pushes that unwanted selects. how is the statement that ends them. The caller's
@@ -84,7 +85,7 @@ func (s *Store) cancelIn(
 		p      Waiting
 		chosen []LiveRow
 	)
-	_, err := pgx.ForEachRow(found, []any{&id, &p.Recipient, &p.Kind.Channel, &p.Kind.Category, &p.CreatedAt}, func() error {
+	_, err := pgx.ForEachRow(found, []any{&id, &p.Recipient, &p.Kind.Channel, &p.Kind.Category, &p.CreatedAt, &p.Addressed}, func() error {
 		if unwanted(p) {
 			whose[id], chosen = p.Recipient, append(chosen, rows[id])
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // PushColumns lists the columns of a push p and its row l in live, in the order of [ScanPush]. An attempt under way is
@@ -47,7 +48,7 @@ func ScanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 var (
 	insertSQL = insertsSQL(strings.NewReplacer("{retry}", "", "{retries}", "", "{campaign}", "campaign_id"))
 
-	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $22::uuid[], $23::uuid[], $24::bool[]",
+	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $23::uuid[], $24::uuid[], $25::bool[]",
 		"{campaign}", "CASE WHEN retry_of IS NULL THEN campaign_id END"))
 )
 
@@ -63,13 +64,13 @@ const insertText = `
 			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, rank, campaign_id, own{retry})
 	), booked AS (
 		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering,
-			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, level, campaign_id{retry})
+			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, level, campaign_id, address_key{retry})
 		SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json, rendering::json,
-			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, rank / 2, campaign_id{retry}
+			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, rank / 2, campaign_id, address_key{retry}
 		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::smallint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[], $20::text[]{retries})
+			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $14::smallint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[], $20::text[], $22::bigint[]{retries})
 			AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-				requested_send_at, send_at, expires_at, ttl_ms, rank, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, rendering{retry})
+				requested_send_at, send_at, expires_at, ttl_ms, rank, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, rendering, address_key{retry})
 		RETURNING p.id{whole}
 	){events}
 	SELECT`
@@ -101,7 +102,16 @@ func insertArgs(granted []*booking.Decision, order []int, keys []int64) []any {
 		of(func(p *push.Push) any { return uuidOrNull(&p.Campaign) }),
 		of(func(p *push.Push) any { return OrNull(p.Rendering) }),
 		of(func(p *push.Push) any { return p.Own }),
+		of(func(p *push.Push) any { return AddressKey(p) }),
 	}
+}
+
+// AddressKey returns the key of a push's address, as in suppressions; nil without an address.
+func AddressKey(p *push.Push) *int64 {
+	if p.To == "" {
+		return nil
+	}
+	return new(suppression.KeyOf(p.Tenant, p.Channel, p.To))
 }
 
 // retryArgs returns the columns that only retries have.
@@ -117,7 +127,7 @@ func retryArgs(granted []*booking.Decision, order []int) []any {
 }
 
 // movedColumns lists the columns of pushes that a move does not change.
-const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering, ttl_ms, status, freed, attempts, attempted_at,
+const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, address_key, message, metadata, rendering, ttl_ms, status, freed, attempts, attempted_at,
 	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, retry_of, retry_first, retry_latest, retry_doubt`
 
 // uuidOrNull returns the id, or null for [uuid.Nil].

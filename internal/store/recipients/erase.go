@@ -23,7 +23,7 @@ import (
 // or attempts include the rows with an empty recipient. All other queries skip them.
 
 // erasedColumns are the assignments that erase a row of pushes.
-const erasedColumns = `recipient = '', address = '', message = '{}', metadata = NULL, rendering = NULL, request_id = ''`
+const erasedColumns = `recipient = '', address = '', address_key = NULL, message = '{}', metadata = NULL, rendering = NULL, request_id = ''`
 
 var (
 	// eraseWaitingSQL cancels and erases waiting pushes. eraseSQL erases the others.
@@ -58,7 +58,7 @@ const (
 
 	// eraseSendsSQL erases attempts, except attempts of newer pushes.
 	eraseSendsSQL = `
-	UPDATE {sends} s SET recipient = '', provider_message_id = '', error = CASE WHEN error = '' THEN '' ELSE ` + pushes.ErasedReason + ` END
+	UPDATE {sends} s SET recipient = '', provider_message_id = '', address_key = NULL, error = CASE WHEN error = '' THEN '' ELSE ` + pushes.ErasedReason + ` END
 	WHERE s.shard = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3 AND started_at <= $5 AND push_id <> ALL ($6::uuid[])`
 
 	// eraseEventsSQL reduces events of pushes to their type, their time and the id of the push.

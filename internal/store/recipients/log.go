@@ -8,7 +8,6 @@ import (
 	"github.com/sendquota/sendquota/internal/store/auditlogs"
 	"github.com/sendquota/sendquota/internal/store/pg"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -16,32 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Two kinds of audit log entries differ for recipients. An import has one entry for all of its transactions. An erasure
-// removes the recipient from earlier entries.
-
-// BeginImport writes the audit log entry of an import of recipients, before the import stores the first of them.
-func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (auditlog.Position, error) {
-	none := func(context.Context, pgx.Tx, auditlog.Position) error { return nil }
-	return auditlogs.RecordOnce(ctx, s.db, tenant, collectLogPosition, none, auditlogs.RecordSQL+` RETURNING created_at, id`, auditlogs.RecordArgs(push.ActorOf(ctx), tenant, auditlog.RecipientImport, "", nil)...)
-}
-
-func collectLogPosition(row pgx.CollectableRow) (at auditlog.Position, err error) {
-	return at, row.Scan(&at.At, &at.ID)
-}
-
-// EndImport adds the numbers of created and updated recipients, and of canceled pushes, to the audit log entry of an
-// import.
-func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error {
-	d := auditlogs.Difference{}
-	d.Show("created", nil, created)
-	d.Show("updated", nil, updated)
-	d.Show("canceled", nil, canceled)
-	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		_, err := c.Exec(ctx, pg.In(`UPDATE {audit_log} SET difference = $4 WHERE tenant_id = $1 AND created_at = $2 AND id = $3`, "{audit_log}", s.db.Layouts.Log().At(at.At)),
-			tenant, at.At, at.ID, d.Text())
-		return err
-	})
-}
+// An erasure removes the recipient from earlier entries of the audit log.
 
 // erasureEntrySQL writes the audit log entry of an erasure, which does not name the recipient, unless an earlier run
 // of the transaction wrote it.

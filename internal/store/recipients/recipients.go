@@ -47,21 +47,22 @@ const markDescribedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND 
 
 // describeSQL stores descriptions. A null value leaves the stored one unchanged.
 const describeSQL = `
-	INSERT INTO recipients AS r (shard, tenant_id, recipient_key, recipient, time_zone, addresses, opt_out_all, opt_out_channels, opt_out_categories, limits, attributes)
+	INSERT INTO recipients AS r (shard, tenant_id, recipient_key, recipient, time_zone, addresses, opt_out_all, opt_out_channels, opt_out_categories, limits, attributes, address_keys)
 	SELECT n.recipient_key & 255, $1, n.recipient_key, n.recipient, coalesce(n.time_zone, old.time_zone, ''), coalesce(n.addresses::jsonb, old.addresses, '{}'),
 		coalesce(n.opt_out_all, old.opt_out_all, false),
 		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_channels, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.channels::jsonb)) END,
 		CASE WHEN n.categories IS NULL THEN coalesce(old.opt_out_categories, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)) END,
-		coalesce(n.limits::json, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}')
-	FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[])
-		AS n (recipient_key, recipient, time_zone, addresses, opt_out_all, channels, categories, limits, attributes)
+		coalesce(n.limits::json, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}'),
+		CASE WHEN n.address_keys IS NULL THEN coalesce(old.address_keys, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.address_keys::jsonb)::bigint) END
+	FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[])
+		AS n (recipient_key, recipient, time_zone, addresses, opt_out_all, channels, categories, limits, attributes, address_keys)
 	LEFT JOIN LATERAL (
-		SELECT * FROM recipients WHERE shard = ANY ($11::smallint[]) AND shard = (n.recipient_key & 255)::smallint AND recipient_key = n.recipient_key
+		SELECT * FROM recipients WHERE shard = ANY ($12::smallint[]) AND shard = (n.recipient_key & 255)::smallint AND recipient_key = n.recipient_key
 		OFFSET 0 -- keeps the next line from choosing another index
 	) old ON old.tenant_id = $1 AND old.recipient = n.recipient
 	ON CONFLICT (shard, recipient_key, tenant_id, recipient) DO UPDATE SET
 		time_zone = EXCLUDED.time_zone, addresses = EXCLUDED.addresses, opt_out_all = EXCLUDED.opt_out_all, opt_out_channels = EXCLUDED.opt_out_channels,
-		opt_out_categories = EXCLUDED.opt_out_categories, limits = EXCLUDED.limits, attributes = EXCLUDED.attributes, updated_at = statement_timestamp()
+		opt_out_categories = EXCLUDED.opt_out_categories, limits = EXCLUDED.limits, attributes = EXCLUDED.attributes, address_keys = EXCLUDED.address_keys, updated_at = statement_timestamp()
 	RETURNING recipient, attributes, created_at, updated_at, xmax = 0`
 
 // Describe stores a tenant's descriptions of distinct recipients. In the same transaction, under the recipients'
@@ -135,7 +136,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		}
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(markDescribedSQL, tenant)
-		b.Queue(s.db.Joining(describeSQL), append(append([]any{tenant, keys}, describeArgs(all)...), pg.ShardsOf(keys...))...).Query(func(rows pgx.Rows) error {
+		b.Queue(s.db.Joining(describeSQL), append(append([]any{tenant, keys}, describeArgs(tenant, all)...), pg.ShardsOf(keys...))...).Query(func(rows pgx.Rows) error {
 			return collectDescribed(rows, all, at, described)
 		})
 		var waiting, putOff []pushes.LiveRow
@@ -239,10 +240,10 @@ func committedBefore(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, tenant 
 }
 
 // describeArgs returns descriptions as one array per column.
-func describeArgs(all []booking.Description) []any {
+func describeArgs(tenant uuid.UUID, all []booking.Description) []any {
 	n := len(all)
 	var (
-		ids, everything                                            = make([]string, n), make([]*bool, n)
+		ids, everything, keys                                      = make([]string, n), make([]*bool, n), make([]*string, n)
 		zones, addresses, channels, categories, limits, attributes = make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
 	)
 	for i, d := range all {
@@ -251,7 +252,7 @@ func describeArgs(all []booking.Description) []any {
 			zones[i] = &d.TimeZone
 		}
 		if !d.Keep.Has(booking.Addresses) {
-			addresses[i] = asJSON(d.Addresses, `{}`)
+			addresses[i], keys[i] = asJSON(d.Addresses, `{}`), asJSON(d.AddressKeys(tenant), `[]`)
 		}
 		if !d.Keep.Has(booking.OptOutAll) {
 			everything[i] = &d.OptOuts.All
@@ -269,7 +270,7 @@ func describeArgs(all []booking.Description) []any {
 			attributes[i] = asJSON(d.Attributes, `{}`)
 		}
 	}
-	return []any{ids, zones, addresses, everything, channels, categories, limits, attributes}
+	return []any{ids, zones, addresses, everything, channels, categories, limits, attributes, keys}
 }
 
 // limitsJSON writes limits as a JSON object that keeps their order.

@@ -18,19 +18,19 @@ import (
 func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
 	read := map[uuid.UUID]tenantTerms{}
 	rows, _ := s.db.Pool.Query(ctx, `
-		SELECT t.id, t.policy_version, t.described, t.deleting_at IS NOT NULL, t.pauses_version, p.document, t.channels_version, CASE WHEN t.channels_version > 0 THEN (
+		SELECT t.id, t.policy_version, t.described, t.deleting_at IS NOT NULL, t.pauses_version, t.suppresses, p.document, t.channels_version, CASE WHEN t.channels_version > 0 THEN (
 			SELECT json_object_agg(c.name, json_build_object('Version', c.version, 'Disabled', c.disabled, 'Deleting', c.deleting_at IS NOT NULL))
 			FROM tenant_channels c WHERE c.tenant_id = t.id) END
 		FROM tenants t LEFT JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version
 		WHERE t.id = ANY ($1::uuid[])
-		UNION ALL SELECT `+pg.NoID+`, 0, false, false, pauses_version, NULL, 0, NULL FROM installation WHERE `+pg.NoID+` = ANY ($1::uuid[])`, tenants)
+		UNION ALL SELECT `+pg.NoID+`, 0, false, false, pauses_version, false, NULL, 0, NULL FROM installation WHERE `+pg.NoID+` = ANY ($1::uuid[])`, tenants)
 	var (
 		tenant   uuid.UUID
 		found    tenantTerms
 		document []byte
 		channels []byte
 	)
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.Version, &found.Described, &found.Deleting, &found.Paused, &document, &found.ChannelsVersion, &channels}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.Version, &found.Described, &found.Deleting, &found.Paused, &found.Suppresses, &document, &found.ChannelsVersion, &channels}, func() error {
 		t := found
 		if channels != nil {
 			if err := json.Unmarshal(channels, &t.Channels); err != nil {

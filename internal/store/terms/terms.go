@@ -33,12 +33,13 @@ func New(db *pg.DB) *Store {
 // tenantTerms holds a tenant's terms as this process last read them. Each transaction that decides something checks, in
 // the exchange that reads everything else, that they are still in force.
 type tenantTerms struct {
-	Version   int64         // of the policy
-	Terms     booking.Terms // nil: the tenant has no policy of its own
-	Described bool          // the tenant may have described recipients
-	Deleting  bool          // nothing is accepted or sent for the tenant any more
-	Paused    int64         // the version of the pauses
-	Pauses    pause.List    // that have not been ended; some may be over
+	Version    int64         // of the policy
+	Terms      booking.Terms // nil: the tenant has no policy of its own
+	Described  bool          // the tenant may have described recipients
+	Suppresses bool          // the tenant may have suppressed addresses
+	Deleting   bool          // nothing is accepted or sent for the tenant any more
+	Paused     int64         // the version of the pauses
+	Pauses     pause.List    // that have not been ended; some may be over
 
 	ChannelsVersion int64                         // of the tenant's own channels
 	Channels        map[string]booking.OwnChannel // by name
@@ -99,9 +100,9 @@ func (e *OtherTermsError) Reload(ctx context.Context) error { return e.Known.loa
 // termsSQL reads the state of tenants, and of the operator. A tenant that never had a policy or a pause, and never described
 // a recipient, may lack a row. So may an operator without pauses.
 const termsSQL = `
-	SELECT id, policy_version, described, deleting_at IS NOT NULL, pauses_version, channels_version FROM tenants
-	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL OR pauses_version > 0 OR channels_version > 0)
-	UNION ALL SELECT ` + pg.NoID + `, 0, false, false, pauses_version, 0 FROM installation WHERE pauses_version > 0`
+	SELECT id, policy_version, described, deleting_at IS NOT NULL, pauses_version, channels_version, suppresses FROM tenants
+	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR suppresses OR deleting_at IS NOT NULL OR pauses_version > 0 OR channels_version > 0)
+	UNION ALL SELECT ` + pg.NoID + `, 0, false, false, pauses_version, 0, false FROM installation WHERE pauses_version > 0`
 
 // Read holds the terms that a transaction uses, and the versions that it finds in force.
 type Read struct {
@@ -140,7 +141,7 @@ func (r *Read) Collect(rows pgx.Rows) error {
 		t      tenantTerms
 	)
 	r.found = make(map[uuid.UUID]tenantTerms, len(r.Used))
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.Version, &t.Described, &t.Deleting, &t.Paused, &t.ChannelsVersion}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.Version, &t.Described, &t.Deleting, &t.Paused, &t.ChannelsVersion, &t.Suppresses}, func() error {
 		r.found[tenant] = t
 		return nil
 	})
@@ -151,7 +152,7 @@ func (r *Read) Collect(rows pgx.Rows) error {
 func (r *Read) Check() error {
 	var other []uuid.UUID
 	for tenant, used := range r.Used {
-		if found := r.found[tenant]; found.Version != used.Version || found.Paused != used.Paused || found.Described != used.Described || found.Deleting != used.Deleting || found.ChannelsVersion != used.ChannelsVersion {
+		if found := r.found[tenant]; found.Version != used.Version || found.Paused != used.Paused || found.Described != used.Described || found.Suppresses != used.Suppresses || found.Deleting != used.Deleting || found.ChannelsVersion != used.ChannelsVersion {
 			other = append(other, tenant)
 		}
 	}
