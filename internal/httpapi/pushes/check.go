@@ -33,14 +33,14 @@ func checkQuestion(p *schedule.Request, errs *rest.FieldErrors) {
 
 // checkView is the decision that a submit would get.
 type checkView struct {
-	Allowed             bool             `json:"allowed"`
-	Violations          []violationView  `json:"violations"`
-	Paused              bool             `json:"paused" doc:"A pause stops such pushes now. They are still booked."`
-	OptedOut            *optOutsView     `json:"opted_out,omitempty" doc:"The recipient's opt-outs that forbid the push; only if there are any."`
-	Suppression         *suppressionView `json:"suppression,omitempty" doc:"The suppression of the address; only if there is one. Then no time is free."`
-	NextAvailableAt     *string          `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none, as for a recipient who has opted out."`
-	SMS                 *SMSView         `json:"sms,omitempty" doc:"The size of the text of message. Absent without message, or if the channel sends no text messages."`
-	PreviousAvailableAt *string          `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
+	Allowed             bool               `json:"allowed"`
+	Violations          []violationView    `json:"violations"`
+	Paused              bool               `json:"paused" doc:"A pause stops such pushes now. They are still booked."`
+	OptedOut            *optOutsView       `json:"opted_out,omitempty" doc:"The recipient's opt-outs that forbid the push; only if there are any."`
+	Suppression         *suppressedForView `json:"suppression,omitempty" doc:"The suppression of the address; only if there is one. Then no time is free."`
+	NextAvailableAt     *string            `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none, as for a recipient who has opted out."`
+	SMS                 *SMSView           `json:"sms,omitempty" doc:"The size of the text of message. Absent without message, or if the channel sends no text messages."`
+	PreviousAvailableAt *string            `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
 }
 
 // check answers with the decision that a push would get. It books nothing.
@@ -69,11 +69,11 @@ func (h *quotas) sizeOf(tenant uuid.UUID, found *schedule.Answer) *SMSView {
 }
 
 // suppressionOf shows the suppression of the address of a push, or nil.
-func suppressionOf(found *schedule.Answer) *suppressionView {
+func suppressionOf(found *schedule.Answer) *suppressedForView {
 	if found.Suppressed == nil {
 		return nil
 	}
-	return suppressionViewOf(found.Suppressed)
+	return suppressedForViewOf(found.Suppressed)
 }
 
 // optedOutOf shows the opt-outs that forbid a push, or nil.

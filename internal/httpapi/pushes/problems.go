@@ -131,11 +131,11 @@ type optOutProblem struct {
 // suppressedProblem is the answer to a push to a suppressed address.
 type suppressedProblem struct {
 	rest.Problem
-	Suppression suppressionView `json:"suppression" doc:"The oldest entry in force for the address."`
+	Suppression suppressedForView `json:"suppression" doc:"The oldest entry in force for the address."`
 }
 
-// suppressionView is the reason why an address is suppressed.
-type suppressionView struct {
+// suppressedForView is the reason why an address is suppressed.
+type suppressedForView struct {
 	Channel string             `json:"channel"`
 	Reason  suppression.Reason `json:"reason" enum:"hard_bounce,complaint,stop,unregistered,manual"`
 	At      string             `json:"at" format:"date-time"`
@@ -143,12 +143,12 @@ type suppressionView struct {
 	Push    *string            `json:"push" format:"uuid" nullable:"true" doc:"The push that the provider or the owner answered; null: none."`
 }
 
-func suppressionViewOf(e *suppression.Entry) *suppressionView {
-	return &suppressionView{e.Channel, e.Reason, rest.Stamp(e.At), rest.MaybeTime(e.Until), rest.MaybeID(e.Push)}
+func suppressedForViewOf(e *suppression.Entry) *suppressedForView {
+	return &suppressedForView{e.Channel, e.Reason, rest.Stamp(e.At), rest.MaybeTime(e.Until), rest.MaybeID(e.Push)}
 }
 
 func suppressedProblemOf(s *schedule.Suppressed) *suppressedProblem {
-	return &suppressedProblem{Problem: Suppressed.Because(s.Error()), Suppression: *suppressionViewOf(&s.Entry)}
+	return &suppressedProblem{Problem: Suppressed.Because(s.Error()), Suppression: *suppressedForViewOf(&s.Entry)}
 }
 
 func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {

@@ -27,8 +27,8 @@ const (
 	importPortion = 500     // entries that are stored in one transaction
 )
 
-// importView counts the lines of an import.
-type importView struct {
+// suppressionImportView counts the lines of an import.
+type suppressionImportView struct {
 	Rows     int               `json:"rows" doc:"Lines but for the header and empty ones: created, updated and rejected."`
 	Created  int               `json:"created" doc:"Entries that did not exist before."`
 	Updated  int               `json:"updated" doc:"Entries that existed before, including those of an earlier line."`
@@ -45,7 +45,7 @@ type listImport struct {
 	next []suppression.Entry // to be stored in one transaction
 	at   map[suppression.Position]int
 	log  auditlog.Position // in the audit log; zero: nothing was stored
-	importView
+	suppressionImportView
 }
 
 // importList stores the entries in a text of any length, line by line.
@@ -68,7 +68,7 @@ func (h *suppressions) importList(c *rest.Call) error {
 	}
 	x.Rows, x.Rejected, x.Errors = x.in.Rows, x.in.Rejected, x.in.Errors
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(lists.AnswerTime)) // only tests have no deadlines
-	return c.Answer(http.StatusOK, x.importView)
+	return c.Answer(http.StatusOK, x.suppressionImportView)
 }
 
 // read reads all lines, and stores all except the last portion.

@@ -20,7 +20,7 @@ var exportColumns = []string{"channel", "address", "reason", "until", "at", "pus
 
 // exportedEntry is a suppression in an export.
 type exportedEntry struct {
-	entryView
+	suppressionView
 	PageToken string `json:"page_token"`
 }
 
@@ -57,7 +57,7 @@ func (h *suppressions) export(c *rest.Call) error {
 
 func (h *suppressions) routes(s *rest.Spec) []rest.Operation {
 	example := viewOf(suppression.Entry{Channel: "sms", Address: "+819012345678", Reason: suppression.Stop, At: rest.ExampleTime(0), Push: uuid.MustParse(rest.ExampleID)})
-	stored := storedView{viewOf(suppression.Entry{Channel: "sms", Address: "+819012345678", Reason: suppression.Manual, At: rest.ExampleTime(0)}), 2}
+	stored := storedSuppressionView{viewOf(suppression.Entry{Channel: "sms", Address: "+819012345678", Reason: suppression.Manual, At: rest.ExampleTime(0)}), 2}
 	return []rest.Operation{{
 		ID: "put-suppression", Method: http.MethodPut, Path: Path, Tag: Tag, Scope: push.ScopeSuppressionsWrite, Serve: h.put,
 		Summary: "Suppress an address",
@@ -72,7 +72,7 @@ func (h *suppressions) routes(s *rest.Spec) []rest.Operation {
 	}, {
 		ID: "list-suppressions", Method: http.MethodGet, Path: Path, Tag: Tag, Scope: push.ScopeSuppressionsRead, Serve: h.list,
 		Summary: "List suppressed addresses", Description: "Lists the suppressed addresses.", Query: &listParams,
-		Status: http.StatusOK, Answer: "A page of suppressions.", Example: entriesView{Suppressions: []entryView{example}},
+		Status: http.StatusOK, Answer: "A page of suppressions.", Example: suppressionsView{Suppressions: []suppressionView{example}},
 	}, {
 		ID: "delete-suppression", Method: http.MethodDelete, Path: Path, Tag: Tag, Scope: push.ScopeSuppressionsWrite, Serve: h.remove,
 		Summary: "Allow an address again", Description: "Removes the entries of an address on a channel, or only the one with a reason. Pushes that were canceled stay canceled.", Query: &namedParams,
@@ -94,6 +94,6 @@ func (h *suppressions) routes(s *rest.Spec) []rest.Operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"{\"channel\": \"sms\", \"address\": \"+819012345678\", \"reason\": \"stop\"}\n"`)},
 		}},
 		Status: http.StatusOK, Answer: "The counts of the lines.",
-		Example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Canceled: 2, Errors: []lists.LineFault{{Line: 4, Message: "address: must be a telephone number in E.164 form, such as +4512345678"}}},
+		Example: suppressionImportView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Canceled: 2, Errors: []lists.LineFault{{Line: 4, Message: "address: must be a telephone number in E.164 form, such as +4512345678"}}},
 	}}
 }

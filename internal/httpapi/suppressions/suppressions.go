@@ -50,8 +50,8 @@ func Operations(s *rest.Spec, svc Service, exports *bulkhead.Bulkhead[uuid.UUID]
 	return (&suppressions{svc, exports}).routes(s)
 }
 
-// entryView is a suppression as the API shows it.
-type entryView struct {
+// suppressionView is a suppression as the API shows it.
+type suppressionView struct {
 	Channel string             `json:"channel"`
 	Address string             `json:"address" doc:"In the form in which addresses are compared: an e-mail address has no name, and its domain is in lower case and in its xn-- form."`
 	Reason  suppression.Reason `json:"reason" enum:"hard_bounce,complaint,stop,unregistered,manual" doc:"hard_bounce: the provider reported that the address does not exist. complaint: a message was marked as spam. stop: the owner has answered STOP. unregistered: the provider does not know the device any more. manual: you have added it."`
@@ -60,19 +60,19 @@ type entryView struct {
 	Push    *string            `json:"push" format:"uuid" nullable:"true" doc:"The push that the provider or the owner answered; null: none."`
 }
 
-func viewOf(e suppression.Entry) entryView {
-	return entryView{e.Channel, e.Address, e.Reason, rest.Stamp(e.At), rest.MaybeTime(e.Until), rest.MaybeID(e.Push)}
+func viewOf(e suppression.Entry) suppressionView {
+	return suppressionView{e.Channel, e.Address, e.Reason, rest.Stamp(e.At), rest.MaybeTime(e.Until), rest.MaybeID(e.Push)}
 }
 
-// storedView is a suppression that was stored, and its effect.
-type storedView struct {
-	entryView
+// storedSuppressionView is a suppression that was stored, and its effect.
+type storedSuppressionView struct {
+	suppressionView
 	Canceled int `json:"canceled" doc:"The number of scheduled pushes to the address that were canceled."`
 }
 
-type entriesView struct {
-	Suppressions  []entryView `json:"suppressions" doc:"By address, channel and reason."`
-	NextPageToken string      `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none."`
+type suppressionsView struct {
+	Suppressions  []suppressionView `json:"suppressions" doc:"By address, channel and reason."`
+	NextPageToken string            `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none."`
 }
 
 // entryFields is a suppression in a request, and a line of NDJSON.
@@ -125,7 +125,7 @@ func (h *suppressions) put(c *rest.Call) error {
 	if stored[0].Created {
 		status = http.StatusCreated
 	}
-	return c.Answer(status, storedView{viewOf(stored[0].Entry), canceled.Pushes})
+	return c.Answer(status, storedSuppressionView{viewOf(stored[0].Entry), canceled.Pushes})
 }
 
 // filter selects suppressions.
@@ -149,7 +149,9 @@ func (h *suppressions) list(c *rest.Call) error {
 	return rest.List(c, &listParams, func(q filter, after suppression.Position) ([]suppression.Entry, *suppression.Position, error) {
 		page, err := h.svc.SuppressedAddresses(c.Request.Context(), c.Caller.Tenant, q.Filter, after, q.Size)
 		return page.Entries, page.Next, err
-	}, func(all []suppression.Entry, next string) any { return entriesView{rest.ViewsOf(all, viewOf), next} })
+	}, func(all []suppression.Entry, next string) any {
+		return suppressionsView{rest.ViewsOf(all, viewOf), next}
+	})
 }
 
 // named identifies the entries to remove.
