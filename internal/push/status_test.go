@@ -13,7 +13,7 @@ func TestStatus(t *testing.T) {
 		status push.Status
 		next   []push.Status
 	}{
-		{push.Scheduled, []push.Status{push.Sending, push.Sent, push.Canceled, push.Expired}},
+		{push.Scheduled, []push.Status{push.Sending, push.Sent, push.Failed, push.Canceled, push.Expired}},
 		{push.Sending, []push.Status{push.Scheduled, push.Sent, push.Failed}},
 		{push.Sent, nil},
 		{push.Failed, nil},

@@ -134,10 +134,13 @@ func (f *Field[T]) read(r *Reader, to *T, errs *FieldErrors) {
 	}
 }
 
-// absent handles a field that was not sent.
-func (f *Field[T]) absent(to *T, errs *FieldErrors) {
+// absent handles a member that was not sent.
+func (f *Field[T]) absent(to *T, errs *FieldErrors) { f.missing(f.Name, to, errs) }
+
+// missing handles a field that was not sent at a place.
+func (f *Field[T]) missing(place string, to *T, errs *FieldErrors) {
 	if f.required {
-		errs.Add(f.Name, "is required", nil)
+		errs.Add(place, "is required", nil)
 	}
 	if f.value.preset != "" {
 		f.value.parse(to, f.value.preset)
@@ -219,7 +222,7 @@ func (o *Table[T]) ReadQuery(r *http.Request, to *T, bad *FieldErrors) {
 func (f *Field[T]) readParameter(values url.Values, to *T, bad *FieldErrors) {
 	text := values.Get(f.Name)
 	if text == "" && (!f.value.strict || !values.Has(f.Name)) {
-		f.absent(to, bad)
+		f.missing("query."+f.Name, to, bad)
 		return
 	}
 	given := text
@@ -243,7 +246,7 @@ func ValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 func (o *Table[T]) parameters(s *Spec) []*huma.Param {
 	all := make([]*huma.Param, len(o.Fields))
 	for i, f := range o.Fields {
-		all[i] = &huma.Param{In: "query", Name: f.Name, Description: f.Description, Schema: f.value.Describe(s), Example: f.Example}
+		all[i] = &huma.Param{In: "query", Name: f.Name, Required: f.required, Description: f.Description, Schema: f.value.Describe(s), Example: f.Example}
 	}
 	return all
 }

@@ -45,6 +45,7 @@ var tenantRowsSQL = []string{
 	`INSERT INTO policy_operations (id, tenant_id, version, apply) VALUES (gen_random_uuid(), $1, 1, 'cancel')`,
 	`INSERT INTO policy_shadows (tenant_id, minute, rule, category, would_refuse) VALUES ($1, now(), '', '', 1)`,
 	`INSERT INTO recipients (shard, tenant_id, recipient_key, recipient) VALUES (1, $1, 1, 'r')`,
+	`INSERT INTO suppressions (tenant_id, channel, address, reason, address_key) VALUES ($1, 'log', 'x', 'stop', 1)`,
 	`INSERT INTO channel_outcomes (tenant_id, channel, minute, worker, attempts, rejected, failed) VALUES ($1, 'log', now(), gen_random_uuid(), 20, 20, 0)`,
 	`INSERT INTO unhealthy_channels (tenant_id, channel, since, seen_at) VALUES ($1, 'log', now(), now())`,
 	`INSERT INTO channel_views (worker, channel, tenant_id, state, seen_at) VALUES (gen_random_uuid(), 'log', $1, 'paused', now())`,

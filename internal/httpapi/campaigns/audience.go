@@ -97,7 +97,7 @@ func (x *audience) readHeader() error {
 	case len(x.Columns) > lists.MaxColumns:
 		bad.Add("body.header", lists.TooManyColumns(len(x.Columns)), nil)
 	default:
-		x.CheckColumns(&bad)
+		x.CheckColumns(&bad, "recipient")
 	}
 	x.OneLine(func(name string) bool { return name == "recipient" || name == "to" })
 	for i, name := range x.Columns {

@@ -45,8 +45,8 @@ func (f *LineFile) ReadColumns(missing string, bad *rest.FieldErrors) error {
 	return nil
 }
 
-// CheckColumns adds the errors in the names of the columns. All readers ignore a column without a name.
-func (f *LineFile) CheckColumns(bad *rest.FieldErrors) {
+// CheckColumns adds the errors in the names of the columns, which must include the required ones. All readers ignore a column without a name.
+func (f *LineFile) CheckColumns(bad *rest.FieldErrors, required ...string) {
 	seen := map[string]bool{}
 	for i, name := range f.Columns {
 		meant := strings.Map(func(c rune) rune {
@@ -62,8 +62,10 @@ func (f *LineFile) CheckColumns(bad *rest.FieldErrors) {
 		}
 		seen[meant] = meant != ""
 	}
-	if !seen["recipient"] {
-		bad.Add("body.header", "must have the column recipient, in lower case", rest.Shown(strings.Join(f.Columns, string(f.comma))))
+	for _, name := range required {
+		if !seen[name] {
+			bad.Add("body.header", "must have the column "+name+", in lower case", rest.Shown(strings.Join(f.Columns, string(f.comma))))
+		}
 	}
 }
 

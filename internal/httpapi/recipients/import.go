@@ -119,7 +119,7 @@ func (x *recipientImport) readHeader() error {
 		for i, name := range x.in.Columns {
 			x.in.Columns[i] = foldedColumn(name)
 		}
-		x.in.CheckColumns(&bad)
+		x.in.CheckColumns(&bad, "recipient")
 		x.csv = newCSVReader(x.in.Columns, x.svc.Channels(x.c.Caller.Tenant), &bad)
 		x.in.OneLine(x.csv.oneLine)
 	}

@@ -95,15 +95,10 @@ func (x *listImport) readHeader() error {
 		return err
 	}
 	if len(bad.List) == 0 {
-		x.in.CheckColumns(&bad)
+		x.in.CheckColumns(&bad, importColumns[:2]...)
 		for i, name := range x.in.Columns {
 			if name != "" && lists.WrongName(name) == "" && !slices.Contains(exportColumns, name) {
 				bad.Add(rest.Item("body.header", i), "unknown column; "+columns, rest.Shown(name))
-			}
-		}
-		for _, name := range importColumns[:2] {
-			if !slices.Contains(x.in.Columns, name) {
-				bad.Add("body.header", "has no column "+name+"; "+columns, nil)
 			}
 		}
 		x.in.OneLine(func(name string) bool { return name != "" })

@@ -176,5 +176,6 @@ func (h *suppressions) remove(c *rest.Call) error {
 	if err := h.svc.Unsuppress(c.Request.Context(), c.Caller.Tenant, q.channel, q.address, q.reason); err != nil {
 		return rest.NoSuch("suppression", err)
 	}
-	return c.Answer(http.StatusNoContent, nil)
+	c.Writer.WriteHeader(http.StatusNoContent)
+	return nil
 }

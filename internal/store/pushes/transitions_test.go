@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/storetest"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // operations are all changes of a push. Each is tried on pushes in every state; other tests check its error and its
@@ -29,6 +30,12 @@ var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 	"expire": func(t *testing.T, b *bundle, p push.Push) {
 		b.Exec(t, `UPDATE pushes SET expires_at = clock_timestamp(), next_at = clock_timestamp() WHERE id = $1`, p.ID)
 		_, _ = b.Expire(t.Context(), push.Lanes(1), 1000)
+	},
+	"claim of a suppressed address": func(t *testing.T, b *bundle, p push.Push) {
+		b.Exec(t, `UPDATE pushes SET address = 'x' WHERE id = $1`, p.ID)
+		b.Exec(t, `INSERT INTO suppressions (tenant_id, channel, address, reason, address_key) VALUES ($1, $2, 'x', 'manual', $3) ON CONFLICT DO NOTHING`, p.Tenant, p.Channel, suppression.KeyOf(p.Tenant, p.Channel, "x"))
+		b.Exec(t, `UPDATE tenants SET suppresses = true WHERE id = $1`, p.Tenant)
+		b.MustClaim(t, p.Recipient, nil)
 	},
 	"deliver":         func(t *testing.T, b *bundle, p push.Push) { b.MustFinish(t, b.attempt(t, p), storetest.Sent) },
 	"refuse":          func(t *testing.T, b *bundle, p push.Push) { b.MustFinish(t, b.attempt(t, p), storetest.TryAgain) },

@@ -111,15 +111,44 @@ func (e *erasure) steps() []func(context.Context) error {
 	return []func(context.Context) error{e.begin, e.cancelWaiting, e.erasePushes, e.cancelWaiting, e.findNewer, e.eraseSends, e.eraseLog}
 }
 
-// begin deletes the recipient's schedules, entries in lists, and description. Pushes that are booked later belong to
+// begin deletes suppressions, the recipient's schedules, entries in lists, and description. Pushes that are booked later belong to
 // a recipient who came back.
 func (e *erasure) begin(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{e.deleteSchedules, e.eraseLists, e.deleteDescription} {
+	for _, step := range []func(context.Context) error{e.eraseSuppressions, e.deleteSchedules, e.eraseLists, e.deleteDescription} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// eraseSuppressionsSQL deletes the suppressions of the addresses that the recipient has, or that its pushes have, unless another recipient
+// of the tenant has the address.
+const eraseSuppressionsSQL = `
+	WITH theirs (key) AS MATERIALIZED (
+		SELECT unnest(r.address_keys) FROM recipients r WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3
+		UNION
+		SELECT p.address_key FROM (
+			SELECT * FROM pushes p WHERE p.shard = ANY ($4::smallint[]) AND p.recipient_key = $1 AND p.freed IN (false, true)
+			OFFSET 0 -- keeps the next line from choosing another index
+		) p WHERE p.tenant_id = $2 AND p.recipient = $3 AND p.address_key IS NOT NULL
+	)
+	DELETE FROM suppressions s USING theirs
+	WHERE s.address_key = theirs.key AND s.tenant_id = $2
+		AND NOT EXISTS (SELECT FROM recipients o WHERE o.tenant_id = $2 AND o.address_keys @> ARRAY[theirs.key] AND o.recipient <> $3)`
+
+// eraseSuppressions deletes suppressions. It comes first, because later steps remove the addresses. An index on lists needs bitmap scans.
+func (e *erasure) eraseSuppressions(ctx context.Context) error {
+	return e.db.Change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SET LOCAL enable_bitmapscan = on`); err != nil {
+				return err
+			}
+			tag, err := tx.Exec(ctx, eraseSuppressionsSQL, e.key, e.who.Tenant, e.who.ID, e.shards)
+			e.Rows += int(tag.RowsAffected())
+			return err
+		})
+	})
 }
 
 // deleteSchedules deletes the recipient's schedules. It waits for occurrences that are being submitted. These need

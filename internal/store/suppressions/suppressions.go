@@ -3,6 +3,7 @@ package suppressions
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,7 +58,10 @@ const putSQL = `
 // booked. A push that is being sent is not tried again. The results have the order of the entries. With record, it writes an entry of
 // the audit log for the first one. The error is [push.ErrNotFound] if the tenant does not exist.
 func (s *Store) PutSuppressions(ctx context.Context, tenant uuid.UUID, entries []suppression.Entry, record bool) (stored []suppression.Stored, canceled booking.Canceled, err error) {
-	x := &putting{Store: s, tenant: tenant, entries: entries, record: record}
+	x := &putting{Store: s, tenant: tenant, entries: slices.Clone(entries), record: record}
+	for i := range x.entries {
+		x.entries[i].Tenant = tenant
+	}
 	if err := x.mark(ctx); err != nil {
 		return nil, booking.Canceled{}, err
 	}
