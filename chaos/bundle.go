@@ -22,16 +22,17 @@ import (
 type bundle struct {
 	*testenv.Installation
 	config
-	lab      *lab
-	mutant   string            // path of a mutated api or worker; empty: none
-	toRedis  *faultproxy.Proxy // nil: the programs connect directly
-	addrs    []string          // of the APIs
-	provider *testenv.Provider
-	programs []*program
-	history  *history
-	teams    *teams  // nil: there are none
-	upkeep   *upkeep // nil: workers do none, besides partitions ahead
-	paused   []pausedSpan
+	lab        *lab
+	mutant     string            // path of a mutated api or worker; empty: none
+	toRedis    *faultproxy.Proxy // nil: the programs connect directly
+	addrs      []string          // of the APIs
+	provider   *testenv.Provider
+	programs   []*program
+	history    *history
+	teams      *teams  // nil: there are none
+	upkeep     *upkeep // nil: workers do none, besides partitions ahead
+	paused     []pausedSpan
+	suppressed []suppressed
 }
 
 // rule is a rule of the quota, for the checks of this program.

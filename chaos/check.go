@@ -51,6 +51,7 @@ func (j *findings) compare() {
 	j.campaignsHold()
 	j.bulksHold()
 	j.pausesHold()
+	j.suppressionsHold()
 	j.ownChannelsHold()
 	j.upkeepHolds()
 }

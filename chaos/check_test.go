@@ -163,6 +163,8 @@ func TestCheck_EachViolation(t *testing.T) {
 		{"right after a pause, and after its end", "", func(f *facts) {
 			f.paused = []pausedSpan{{from: noon.Add(5 * time.Second), until: noon.Add(time.Minute)}, {from: noon.Add(-time.Hour), until: noon}}
 		}},
+		{"to a suppressed address", "I12: attempt 2 of push p1", func(f *facts) { f.suppressed = []suppressed{{"anna", noon.Add(3 * time.Second)}} }},
+		{"to an address before it was suppressed", "", func(f *facts) { f.suppressed = []suppressed{{"anna", noon.Add(time.Hour)}} }},
 		{"through the operator's channel", "I11: push p1", edit("p1", func(r *row) { r.Channel = ownHidden })},
 		{"through its own channel", "", func(f *facts) {
 			edit("p1", func(r *row) { r.Channel = ownHidden })(f)

@@ -27,11 +27,12 @@ func (s send) lost() bool { return s.Ended != nil && s.Ended.Equal(s.LeaseUntil)
 
 // facts hold everything that is known when everything has settled.
 type facts struct {
-	ops      []op
-	rows     map[string]row
-	sends    map[string][]send // by push, in order
-	paused   []pausedSpan
-	arrivals []testenv.Arrival
+	ops        []op
+	rows       map[string]row
+	sends      map[string][]send // by push, in order
+	paused     []pausedSpan
+	suppressed []suppressed
+	arrivals   []testenv.Arrival
 
 	schedules []settledSchedule
 	recurs    []recurs
@@ -46,7 +47,7 @@ type facts struct {
 
 func (b *bundle) facts() *facts {
 	conn := testenv.Connect(b, b.Database)
-	f := &facts{paused: b.paused, ops: b.history.all(), rows: map[string]row{}, sends: map[string][]send{}, arrivals: b.provider.Arrivals()}
+	f := &facts{paused: b.paused, suppressed: b.suppressed, ops: b.history.all(), rows: map[string]row{}, sends: map[string][]send{}, arrivals: b.provider.Arrivals()}
 	rows, _ := conn.Query(b.Context(), `SELECT id::text, recipient, channel, category, status, last_error, send_at, expires_at FROM pushes`)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
 	testenv.Check(b, err)

@@ -88,6 +88,15 @@ var allMutants = []mutant{{
 	story:    stoppedSending,
 	evidence: []string{"I10"},
 }, {
+	name:    "suppressed",
+	program: "worker",
+	breaks:  "a claim does not look whether the address is suppressed",
+	mutations: []mutation{
+		{"internal/booking/claim.go", "case s.Suppressed != nil:", "case false:"},
+	},
+	story:    uncanceled,
+	evidence: []string{"suppressed"},
+}, {
 	name:    "own-channel",
 	program: "worker",
 	breaks:  "a push for a tenant's channel goes through the operator's of the same name",

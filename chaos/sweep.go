@@ -94,7 +94,7 @@ func draw[T any](l *lab, all []T) []T {
 // ofAPI reports whether it is the API that comes to a point.
 func ofAPI(p failpoint.Point) bool {
 	what, _, _ := strings.Cut(string(p), ".")
-	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move" || p == failpoint.CampaignActed || p == failpoint.PauseCreated || p == failpoint.PauseDeleted || ofOwnChannel(p)
+	return what == "submit" || what == "book" || what == "batch" || what == "cancel" || what == "move" || p == failpoint.CampaignActed || p == failpoint.PauseCreated || p == failpoint.PauseDeleted || ofOwnChannel(p) || ofSuppression(p)
 }
 
 // ofCampaign reports whether a point is on the way of campaigns.
@@ -175,13 +175,15 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	return victim.said("at "+string(c.point)+",") > 0
 }
 
-// disturb pauses sending, or makes channels of the tenant, if a point is on their way. The returned function resumes or changes them.
+// disturb pauses sending, makes channels of the tenant, or suppresses an address, if a point is on their way. The returned function resumes or changes them.
 func (b *bundle) disturb(p failpoint.Point) (proceed func()) {
 	switch {
 	case ofPause(p):
 		return b.stopSending()
 	case ofOwnChannel(p):
 		return b.makeChannels()
+	case ofSuppression(p):
+		b.suppress()
 	}
 	return func() {}
 }

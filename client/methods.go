@@ -12,25 +12,26 @@ import (
 
 // API has the calls of the API, in groups.
 type API struct {
-	Pushes     PushesAPI
-	Quota      QuotaAPI
-	Policy     PolicyAPI
-	Recipients RecipientsAPI
-	Limits     LimitsAPI
-	Campaigns  CampaignsAPI
-	Pauses     PausesAPI
-	Schedules  SchedulesAPI
-	Records    RecordsAPI
-	Webhooks   WebhooksAPI
-	Channels   ChannelsAPI
-	Keys       KeysAPI
-	Users      UsersAPI
-	Operations OperationsAPI
+	Pushes       PushesAPI
+	Quota        QuotaAPI
+	Policy       PolicyAPI
+	Recipients   RecipientsAPI
+	Suppressions SuppressionsAPI
+	Limits       LimitsAPI
+	Campaigns    CampaignsAPI
+	Pauses       PausesAPI
+	Schedules    SchedulesAPI
+	Records      RecordsAPI
+	Webhooks     WebhooksAPI
+	Channels     ChannelsAPI
+	Keys         KeysAPI
+	Users        UsersAPI
+	Operations   OperationsAPI
 }
 
 // apiOf returns the calls of a client.
 func apiOf(c *Client) API {
-	return API{PushesAPI{c}, QuotaAPI{c}, PolicyAPI{c}, RecipientsAPI{c}, LimitsAPI{c}, CampaignsAPI{c}, PausesAPI{c}, SchedulesAPI{c}, RecordsAPI{c}, WebhooksAPI{c}, ChannelsAPI{c}, KeysAPI{c}, UsersAPI{c}, OperationsAPI{c}}
+	return API{PushesAPI{c}, QuotaAPI{c}, PolicyAPI{c}, RecipientsAPI{c}, SuppressionsAPI{c}, LimitsAPI{c}, CampaignsAPI{c}, PausesAPI{c}, SchedulesAPI{c}, RecordsAPI{c}, WebhooksAPI{c}, ChannelsAPI{c}, KeysAPI{c}, UsersAPI{c}, OperationsAPI{c}}
 }
 
 // PushesAPI is the group Pushes. Submit, read, cancel and move pushes.
@@ -145,7 +146,7 @@ func (a PushesAPI) List(ctx context.Context, o PushesOptions) iter.Seq2[Push, er
 //
 // With an Idempotency-Key, the request can be repeated safely for 30 days: the same key and body return the same push.
 //
-// Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [QuietHours], [QuotaExceeded].
+// Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [QuietHours], [QuotaExceeded], [Suppressed].
 //
 // An empty key is a new one.
 func (a PushesAPI) Submit(ctx context.Context, key string, body NewPush) (Push, error) {
@@ -219,7 +220,8 @@ func (a PushesAPI) Cancel(ctx context.Context, id string) (Push, error) {
 // campaign's push names the campaign, but does not count in its progress, and is not affected when the campaign is
 // paused or canceled.
 //
-// Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [PushState], [QuietHours], [QuotaExceeded].
+// Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [PushState], [QuietHours], [QuotaExceeded],
+// [Suppressed].
 //
 // An empty key is a new one.
 func (a PushesAPI) Retry(ctx context.Context, key string, id string, body NewRetry) (Push, error) {
@@ -517,6 +519,113 @@ func (a RecipientsAPI) Put(ctx context.Context, id string, body NewRecipient) (R
 // Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Timeline(ctx context.Context, id string, o RecipientTimelineOptions) (Timeline, error) {
 	return ask[Timeline](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/timeline", id), query: params{"from": o.From, "until": o.Until}.values(), repeat: true})
+}
+
+// SuppressionsAPI is the group Suppressions. Keep addresses to which nothing is sent.
+type SuppressionsAPI struct{ c *Client }
+
+// SuppressionOptions are the optional parameters of a call. A zero value is left out.
+type SuppressionOptions struct {
+	// The channel.
+	Channel string
+
+	// The address. Escape it: a + is %2B.
+	Address string
+
+	// Only the entry with this reason. Absent: the entries with any reason.
+	Reason string
+}
+
+// SuppressionsOptions are the optional parameters of a call. A zero value is left out.
+type SuppressionsOptions struct {
+	// Only entries of this channel.
+	Channel string
+
+	// Only entries of this address. Escape it: a + is %2B.
+	Address string
+
+	// Only entries with this reason.
+	Reason string
+}
+
+// ExportSuppressionsOptions are the optional parameters of a call. A zero value is left out.
+type ExportSuppressionsOptions struct {
+	// Only entries of this channel.
+	Channel string
+
+	// Only entries of this address. Escape it: a + is %2B.
+	Address string
+
+	// Only entries with this reason.
+	Reason string
+
+	// The format of CSV: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). If
+	// Accept allows both, the parameter selects CSV.
+	Dialect string
+}
+
+// Delete is DELETE /v1/suppressions: allow an address again.
+//
+// Removes the entries of an address on a channel, or only the one with a reason. Pushes that were canceled stay
+// canceled.
+//
+// Refusals of its own: [Forbidden].
+//
+// It is not repeated after a lost answer.
+func (a SuppressionsAPI) Delete(ctx context.Context, o SuppressionOptions) error {
+	return a.c.tell(ctx, call{method: "DELETE", path: path("/v1/suppressions"), query: params{"channel": o.Channel, "address": o.Address, "reason": o.Reason}.values()})
+}
+
+// List is GET /v1/suppressions: list suppressed addresses.
+//
+// Lists the suppressed addresses.
+//
+// Refusals of its own: [Forbidden].
+func (a SuppressionsAPI) List(ctx context.Context, o SuppressionsOptions) iter.Seq2[Suppression, error] {
+	return list(ctx, a.c, path("/v1/suppressions"), params{"channel": o.Channel, "address": o.Address, "reason": o.Reason, "page_size": 500}, func(p Suppressions) ([]Suppression, string) { return p.Suppressions, p.NextPageToken })
+}
+
+// Put is PUT /v1/suppressions: suppress an address.
+//
+// From the answer on, the channel sends nothing to the address: pushes to it are refused with 409 `suppressed`, and the
+// scheduled ones are canceled in the same transaction, with the last_error suppressed, so that their places in the
+// quota are free again. A push that is being sent is not tried again. A suppression beats bypass. The same channel,
+// address and reason again return the entry with a 200, and set its until. So a request can be repeated safely.
+//
+// Refusals of its own: [Forbidden].
+func (a SuppressionsAPI) Put(ctx context.Context, body NewSuppression) (StoredSuppression, error) {
+	return ask[StoredSuppression](ctx, a.c, call{method: "PUT", path: path("/v1/suppressions"), body: body, repeat: true})
+}
+
+// Export is GET /v1/suppressions/export: export suppressed addresses.
+//
+// Streams the suppressed addresses as CSV or NDJSON. An import reads the file. In CSV, a cell that begins with =, +, -,
+// @ or white space gets an apostrophe in front, so that no spreadsheet reads it as a formula, and a cell that ends with
+// white space gets an apostrophe at its end. Apostrophes at the ends of a text are ignored in this test, so that a
+// reader can always remove the right one; audiences and imports of recipients do so. A page_token, and all NDJSON, is
+// written unchanged. Use dialect=excel for a file that a spreadsheet opens by a double click.
+//
+// Refusals of its own: [Forbidden].
+//
+// The caller closes the stream. It breaks off with an error if it is not complete.
+func (a SuppressionsAPI) Export(ctx context.Context, o ExportSuppressionsOptions, as Format) (io.ReadCloser, error) {
+	return a.c.stream(ctx, call{method: "GET", path: path("/v1/suppressions/export"), query: params{"channel": o.Channel, "address": o.Address, "reason": o.Reason, "dialect": o.Dialect}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
+}
+
+// Import is POST /v1/suppressions/import: import suppressed addresses.
+//
+// Each line of CSV with a header, or of NDJSON, is an entry. There may be any number of lines. The columns are channel,
+// address, reason, until; channel and address are required. Other columns of an export are ignored. The effects are
+// those of single requests. In CSV, empty rows are skipped, and the apostrophes that exports add to guard cells are
+// removed. A recipient or an address such as 4.91702E+11 is an error of its line: a spreadsheet has kept only its first
+// digits. CSV with a line that is not in UTF-8 is rejected as a whole. Valid lines are stored even if others have
+// errors. The import can be repeated.
+//
+// Refusals of its own: [Forbidden].
+//
+// It is repeated only if the lines can be read again, as the lines of a file can.
+func (a SuppressionsAPI) Import(ctx context.Context, lines io.Reader, as Format) (SuppressionImport, error) {
+	return ask[SuppressionImport](ctx, a.c, call{method: "POST", path: path("/v1/suppressions/import"), upload: lines, media: string(as), repeat: true})
 }
 
 // LimitsAPI is the group Limits. Use your own rate limits, for any key.

@@ -71,6 +71,12 @@ type OptedOut struct {
 	OptedOut OptOuts `json:"opted_out"` // which of the opt-outs it goes against
 }
 
+// Suppressed says that the address of the push is suppressed (suppressed).
+type Suppressed struct {
+	Problem
+	Suppression SuppressedFor `json:"suppression"` // the oldest entry in force
+}
+
 // Forbidden says that the caller lacks a scope (forbidden).
 type Forbidden struct {
 	Problem
@@ -146,6 +152,9 @@ func (e *QuietHours) Unwrap() error { return &e.Problem }
 func (e *OptedOut) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
+func (e *Suppressed) Unwrap() error { return &e.Problem }
+
+// Unwrap returns the problem.
 func (e *Forbidden) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
@@ -211,6 +220,8 @@ func typed(p Problem, text []byte) error {
 		err = &QuietHours{Problem: p}
 	case "opted-out":
 		err = &OptedOut{Problem: p}
+	case "suppressed":
+		err = &Suppressed{Problem: p}
 	case "forbidden":
 		err = &Forbidden{Problem: p}
 	case "tenant-cap-exceeded":

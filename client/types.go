@@ -359,27 +359,29 @@ const (
 
 // Defines values for NewKeyScopes.
 const (
-	NewKeyScopesCampaignsDraft  NewKeyScopes = "campaigns:draft"
-	NewKeyScopesCampaignsRead   NewKeyScopes = "campaigns:read"
-	NewKeyScopesCampaignsWrite  NewKeyScopes = "campaigns:write"
-	NewKeyScopesChannelsRead    NewKeyScopes = "channels:read"
-	NewKeyScopesChannelsWrite   NewKeyScopes = "channels:write"
-	NewKeyScopesKeysRead        NewKeyScopes = "keys:read"
-	NewKeyScopesKeysWrite       NewKeyScopes = "keys:write"
-	NewKeyScopesLimitsTake      NewKeyScopes = "limits:take"
-	NewKeyScopesPausesRead      NewKeyScopes = "pauses:read"
-	NewKeyScopesPausesWrite     NewKeyScopes = "pauses:write"
-	NewKeyScopesPolicyRead      NewKeyScopes = "policy:read"
-	NewKeyScopesPolicyWrite     NewKeyScopes = "policy:write"
-	NewKeyScopesPushesRead      NewKeyScopes = "pushes:read"
-	NewKeyScopesPushesWrite     NewKeyScopes = "pushes:write"
-	NewKeyScopesQuotaRead       NewKeyScopes = "quota:read"
-	NewKeyScopesRecipientsRead  NewKeyScopes = "recipients:read"
-	NewKeyScopesRecipientsWrite NewKeyScopes = "recipients:write"
-	NewKeyScopesRecordsRead     NewKeyScopes = "records:read"
-	NewKeyScopesUsersRead       NewKeyScopes = "users:read"
-	NewKeyScopesUsersWrite      NewKeyScopes = "users:write"
-	NewKeyScopesWebhooksManage  NewKeyScopes = "webhooks:manage"
+	NewKeyScopesCampaignsDraft    NewKeyScopes = "campaigns:draft"
+	NewKeyScopesCampaignsRead     NewKeyScopes = "campaigns:read"
+	NewKeyScopesCampaignsWrite    NewKeyScopes = "campaigns:write"
+	NewKeyScopesChannelsRead      NewKeyScopes = "channels:read"
+	NewKeyScopesChannelsWrite     NewKeyScopes = "channels:write"
+	NewKeyScopesKeysRead          NewKeyScopes = "keys:read"
+	NewKeyScopesKeysWrite         NewKeyScopes = "keys:write"
+	NewKeyScopesLimitsTake        NewKeyScopes = "limits:take"
+	NewKeyScopesPausesRead        NewKeyScopes = "pauses:read"
+	NewKeyScopesPausesWrite       NewKeyScopes = "pauses:write"
+	NewKeyScopesPolicyRead        NewKeyScopes = "policy:read"
+	NewKeyScopesPolicyWrite       NewKeyScopes = "policy:write"
+	NewKeyScopesPushesRead        NewKeyScopes = "pushes:read"
+	NewKeyScopesPushesWrite       NewKeyScopes = "pushes:write"
+	NewKeyScopesQuotaRead         NewKeyScopes = "quota:read"
+	NewKeyScopesRecipientsRead    NewKeyScopes = "recipients:read"
+	NewKeyScopesRecipientsWrite   NewKeyScopes = "recipients:write"
+	NewKeyScopesRecordsRead       NewKeyScopes = "records:read"
+	NewKeyScopesSuppressionsRead  NewKeyScopes = "suppressions:read"
+	NewKeyScopesSuppressionsWrite NewKeyScopes = "suppressions:write"
+	NewKeyScopesUsersRead         NewKeyScopes = "users:read"
+	NewKeyScopesUsersWrite        NewKeyScopes = "users:write"
+	NewKeyScopesWebhooksManage    NewKeyScopes = "webhooks:manage"
 )
 
 // Defines values for NewLimitAlgorithm.
@@ -435,6 +437,15 @@ const (
 const (
 	NewScheduleCatchUpLast NewScheduleCatchUp = "last"
 	NewScheduleCatchUpSkip NewScheduleCatchUp = "skip"
+)
+
+// Defines values for NewSuppressionReason.
+const (
+	NewSuppressionReasonComplaint    NewSuppressionReason = "complaint"
+	NewSuppressionReasonHardBounce   NewSuppressionReason = "hard_bounce"
+	NewSuppressionReasonManual       NewSuppressionReason = "manual"
+	NewSuppressionReasonStop         NewSuppressionReason = "stop"
+	NewSuppressionReasonUnregistered NewSuppressionReason = "unregistered"
 )
 
 // Defines values for NewUserRole.
@@ -697,6 +708,29 @@ const (
 	StatusStatusReady       StatusStatus = "ready"
 	StatusStatusStopping    StatusStatus = "stopping"
 	StatusStatusUnavailable StatusStatus = "unavailable"
+)
+
+// Defines values for SuppressedForReason.
+const (
+	SuppressedForReasonComplaint    SuppressedForReason = "complaint"
+	SuppressedForReasonHardBounce   SuppressedForReason = "hard_bounce"
+	SuppressedForReasonManual       SuppressedForReason = "manual"
+	SuppressedForReasonStop         SuppressedForReason = "stop"
+	SuppressedForReasonUnregistered SuppressedForReason = "unregistered"
+)
+
+// Defines values for SuppressedProblemType.
+const (
+	SuppressedProblemTypeUrnSendquotaProblemSuppressed SuppressedProblemType = "urn:sendquota:problem:suppressed"
+)
+
+// Defines values for SuppressionReason.
+const (
+	SuppressionReasonComplaint    SuppressionReason = "complaint"
+	SuppressionReasonHardBounce   SuppressionReason = "hard_bounce"
+	SuppressionReasonManual       SuppressionReason = "manual"
+	SuppressionReasonStop         SuppressionReason = "stop"
+	SuppressionReasonUnregistered SuppressionReason = "unregistered"
 )
 
 // Defines values for TestOutcome.
@@ -1593,9 +1627,10 @@ type Check struct {
 	Paused bool `json:"paused"`
 
 	// PreviousAvailableAt The last free time at or before the requested one; null if none lies in the future.
-	PreviousAvailableAt time.Time   `json:"previous_available_at"`
-	Sms                 SMS         `json:"sms,omitempty,omitzero"`
-	Violations          []Violation `json:"violations"`
+	PreviousAvailableAt time.Time     `json:"previous_available_at"`
+	Sms                 SMS           `json:"sms,omitempty,omitzero"`
+	Suppression         SuppressedFor `json:"suppression,omitempty,omitzero"`
+	Violations          []Violation   `json:"violations"`
 }
 
 // Collision defines model for Collision.
@@ -3156,6 +3191,32 @@ type NewSchedule struct {
 // NewScheduleCatchUp The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.
 type NewScheduleCatchUp string
 
+// NewSuppression defines model for NewSuppression.
+type NewSuppression struct {
+	// Address The address, as in `to` of a push.
+	//
+	// Examples: +819012345678
+	Address string `json:"address"`
+
+	// Channel The channel that sends nothing to the address.
+	//
+	// Examples: sms
+	Channel string `json:"channel"`
+
+	// Reason Default: manual. An address can have an entry for each reason.
+	//
+	// Examples: manual
+	Reason NewSuppressionReason `json:"reason,omitempty,omitzero"`
+
+	// Until The end, with a zone, in the future. null, the default: it has none.
+	Until interface{} `json:"until,omitempty,omitzero"`
+}
+
+// NewSuppressionReason Default: manual. An address can have an entry for each reason.
+//
+// Examples: manual
+type NewSuppressionReason string
+
 // NewTake defines model for NewTake.
 type NewTake struct {
 	// Cost The amount to use or give back.
@@ -4344,6 +4405,97 @@ type StatusRedis string
 
 // StatusStatus degraded: everything works, only slower. stopping: send requests elsewhere.
 type StatusStatus string
+
+// StoredSuppression defines model for StoredSuppression.
+type StoredSuppression struct {
+	// Canceled The number of scheduled pushes to the address that were canceled.
+	Canceled int64 `json:"canceled"`
+}
+
+// SuppressedFor defines model for SuppressedFor.
+type SuppressedFor struct {
+	At      time.Time `json:"at"`
+	Channel string    `json:"channel"`
+
+	// Push The push that the provider or the owner answered; null: none.
+	Push   string              `json:"push"`
+	Reason SuppressedForReason `json:"reason"`
+
+	// Until The end; null: it has none.
+	Until time.Time `json:"until"`
+}
+
+// SuppressedForReason defines model for SuppressedFor.Reason.
+type SuppressedForReason string
+
+// SuppressedProblem defines model for SuppressedProblem.
+type SuppressedProblem struct {
+	// Detail What happened.
+	Detail string `json:"detail,omitempty,omitzero"`
+
+	// Status The HTTP status.
+	Status      int64         `json:"status"`
+	Suppression SuppressedFor `json:"suppression"`
+
+	// Title The type in words.
+	Title string `json:"title"`
+
+	// Type The type of problem; the name after urn:sendquota:problem: never changes.
+	Type SuppressedProblemType `json:"type"`
+}
+
+// SuppressedProblemType The type of problem; the name after urn:sendquota:problem: never changes.
+type SuppressedProblemType string
+
+// Suppression defines model for Suppression.
+type Suppression struct {
+	// Address In the form in which addresses are compared: an e-mail address has no name, and its domain is in lower case and in its xn-- form.
+	Address string `json:"address"`
+
+	// At When it was stored first.
+	At      time.Time `json:"at"`
+	Channel string    `json:"channel"`
+
+	// Push The push that the provider or the owner answered; null: none.
+	Push string `json:"push"`
+
+	// Reason hard_bounce: the provider reported that the address does not exist. complaint: a message was marked as spam. stop: the owner has answered STOP. unregistered: the provider does not know the device any more. manual: you have added it.
+	Reason SuppressionReason `json:"reason"`
+
+	// Until The end; null: it has none.
+	Until time.Time `json:"until"`
+}
+
+// SuppressionReason hard_bounce: the provider reported that the address does not exist. complaint: a message was marked as spam. stop: the owner has answered STOP. unregistered: the provider does not know the device any more. manual: you have added it.
+type SuppressionReason string
+
+// SuppressionImport defines model for SuppressionImport.
+type SuppressionImport struct {
+	// Canceled Scheduled pushes to the addresses that were canceled.
+	Canceled int64 `json:"canceled"`
+
+	// Created Entries that did not exist before.
+	Created int64 `json:"created"`
+
+	// Errors The errors of the first hundred rejected lines.
+	Errors   []LineFault `json:"errors"`
+	Rejected int64       `json:"rejected"`
+
+	// Rows Lines but for the header and empty ones: created, updated and rejected.
+	Rows int64 `json:"rows"`
+
+	// Updated Entries that existed before, including those of an earlier line.
+	Updated int64 `json:"updated"`
+}
+
+// Suppressions defines model for Suppressions.
+type Suppressions struct {
+	// NextPageToken The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none.
+	NextPageToken string `json:"next_page_token"`
+
+	// Suppressions By address, channel and reason.
+	Suppressions []Suppression `json:"suppressions"`
+}
 
 // Taken defines model for Taken.
 type Taken struct {

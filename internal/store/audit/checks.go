@@ -16,7 +16,7 @@ var Checks = []Check{
 	{"actual-window", "More attempts may have reached a recipient within a window than a rule allows, counted from when the provider had each.", "I2"},
 	{"quiet-hours", "A push is promised or was sent within quiet hours of its recipient.", "I2"},
 	{"opted-out", "A push was accepted or sent for a recipient who had opted out of it.", "I2"},
-	{"suppressed", "An attempt began to an address that had been suppressed for more than a minute.", "I4"},
+	{"suppressed", "An attempt began to an address that had been suppressed for more than a minute.", "I12"},
 	{"overlap", "Two attempts of one recipient were under way at once.", "I3"},
 	{"overdue", "A push has been due or expired for more than five minutes and still waits. This also happens while its channel takes nothing or workers are too few. A push through a channel of its tenant counts when it has expired.", "I1"},
 	{"not-live", "A waiting push is missing in the table live, which workers search, or differs there; or a push that has ended is still in it.", "I1"},
