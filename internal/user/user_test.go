@@ -28,7 +28,7 @@ func TestRole_Scopes(t *testing.T) {
 		more []string
 	}{
 		{Viewer, nil},
-		{Editor, []string{"recipients:write", "policy:write", "campaigns:draft"}},
+		{Editor, []string{"recipients:write", "suppressions:write", "policy:write", "campaigns:draft"}},
 		{Sender, []string{"pushes:write", "limits:take", "campaigns:write", "pauses:write"}},
 		{Admin, []string{"webhooks:manage", "keys:write", "users:write", "channels:write"}},
 	} {

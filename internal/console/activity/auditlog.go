@@ -30,6 +30,7 @@ var actionWords = map[auditlog.Action]string{
 	auditlog.CampaignDelete: "deleted a campaign", auditlog.CampaignStart: "started a campaign", auditlog.CampaignPause: "paused a campaign",
 	auditlog.CampaignResume: "resumed a campaign", auditlog.CampaignCancel: "canceled a campaign",
 	auditlog.RecipientPut: "changed a recipient", auditlog.RecipientImport: "imported recipients", auditlog.RecipientErase: "erased a recipient",
+	auditlog.SuppressionPut: "suppressed an address", auditlog.SuppressionDelete: "allowed a suppressed address again", auditlog.SuppressionImport: "imported suppressed addresses",
 	auditlog.PushCancel: "canceled a message", auditlog.PushMove: "moved a message", auditlog.PushRetry: "retried a message",
 	auditlog.BulkCreate: "started a bulk change", auditlog.BulkCancel: "stopped a bulk change",
 	auditlog.PauseCreate: "paused sending", auditlog.PauseChange: "extended a pause", auditlog.PauseEnd: "resumed sending",

@@ -70,4 +70,5 @@ var guarantees = []guarantee{
 	{"I9", "Each recipient of a campaign is decided and recorded once, with the reason. The numbers add up to the audience at every moment. From two seconds after a pause or cancel is answered, no attempt begins; a cancel releases every place. A start does what its simulation showed, if nothing came between."},
 	{"I10", "From two seconds after a pause is answered, no attempt begins in its scope. When it ends, what waited is sent once each, or has expired."},
 	{"I11", "A push for a tenant's own channel goes through no other channel, also while that is changed, disabled or cannot be opened. A deletion of the channel cancels what is booked for it, or is refused."},
+	{"I12", "After the answer to a suppression, no push to the address is scheduled, and no attempt to it begins."},
 }
