@@ -183,6 +183,16 @@ func logStories() map[string]logStory {
 		"import-recipients": {auditlog.RecipientImport, func(b *bundle, n int) logRequest {
 			return request("POST", "/v1/recipients/import", fmt.Sprintf("recipient,attribute.plan\n%s-%d,%[1]s\n", secretText, n), "Content-Type", "text/csv").about("")
 		}},
+		"put-suppression": {auditlog.SuppressionPut, func(b *bundle, n int) logRequest {
+			return request("PUT", "/v1/suppressions", fmt.Sprintf(`{"channel":"sms","address":"%s-%d"}`, secretText, n)).about("sms")
+		}},
+		"delete-suppression": {auditlog.SuppressionDelete, func(b *bundle, n int) logRequest {
+			b.suppress("sms", fmt.Sprintf("%s-gone-%d", secretText, n)).must(b.t, 201)
+			return request("DELETE", fmt.Sprintf("/v1/suppressions?channel=sms&address=%s-gone-%d", secretText, n), "").about("sms")
+		}},
+		"import-suppressions": {auditlog.SuppressionImport, func(b *bundle, n int) logRequest {
+			return request("POST", "/v1/suppressions/import", fmt.Sprintf("channel,address\nsms,%s-%d\n", secretText, n), "Content-Type", "text/csv").about("")
+		}},
 		"erase-recipient": {auditlog.RecipientErase, func(b *bundle, n int) logRequest {
 			who := fmt.Sprintf("%s-%d", secretText, n)
 			b.send("PUT", "/v1/recipients/"+who, `{"attributes":{"plan":"gold"}}`).must(b.t, 201)
