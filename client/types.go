@@ -1762,6 +1762,9 @@ type EmailChannel struct {
 	// AllowPrivateAddresses whether it may connect to loopback and private networks
 	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
 
+	// AllowedFrom further senders that a message may choose with from, in the form of from
+	AllowedFrom []string `json:"allowed_from,omitempty,omitzero"`
+
 	// Backoff the wait before another attempt
 	Backoff struct {
 		// First the first wait; each further one is twice as long; a tenant's channel: at least 10ms
@@ -1872,6 +1875,9 @@ type EmailChannelType string
 type EmailChannelForm struct {
 	// AllowPrivateAddresses whether it may connect to loopback and private networks
 	AllowPrivateAddresses bool `json:"allow_private_addresses,omitempty,omitzero"`
+
+	// AllowedFrom further senders that a message may choose with from, in the form of from
+	AllowedFrom []string `json:"allowed_from,omitempty,omitzero"`
 
 	// Backoff the wait before another attempt
 	Backoff struct {
@@ -2975,7 +2981,7 @@ type NewPush struct {
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
 
-	// To The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.
+	// To The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, which may have a name, a registration or device token.
 	//
 	// Examples: +4512345678
 	To string `json:"to,omitempty,omitzero"`
@@ -3641,7 +3647,7 @@ type PushPattern struct {
 	// Template Every string in message is a Liquid template. Its variables are recipient, to if it is given, the members of variables, and the attributes of the recipient. The rendered templates are the message of the push.
 	Template bool `json:"template,omitempty,omitzero"`
 
-	// To The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.
+	// To The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, which may have a name, a registration or device token.
 	//
 	// Examples: +4512345678
 	To string `json:"to,omitempty,omitzero"`

@@ -198,7 +198,7 @@ func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {
 		e := c.Email
 		return channel.NewEmail(channel.EmailConfig{
 			Connection: to, Host: e.Host, Port: e.Port, Security: e.TLS, Username: string(e.Username), Password: string(e.Password),
-			From: e.From, ReplyTo: e.ReplyTo, MessageIDDomain: e.MessageIDDomain,
+			From: e.From, ReplyTo: e.ReplyTo, AllowedFrom: e.AllowedFrom, MessageIDDomain: e.MessageIDDomain,
 		})
 	case config.FCM:
 		credentials, err := textOrFile(c, "credentials_file", c.FCM.Credentials, c.FCM.CredentialsFile)

@@ -5,22 +5,17 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net"
 	"net/mail"
 	"strconv"
 	"strings"
-	"unicode"
 
-	"golang.org/x/net/idna"
-
+	"github.com/sendquota/sendquota/internal/address"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
 )
-
-// maxSubject keeps the subject on one line of at most 998 bytes (RFC 5322, 2.1.1), even if it has no space to fold at.
-const maxSubject = 900 // bytes
 
 // How an [Email] protects its connection.
 const (
@@ -40,9 +35,10 @@ type EmailConfig struct {
 	// The sign-in; without a user there is none. A password is sent over TLS only.
 	Username, Password string
 
-	From            string // an address, which may have a name: "Shop <shop@example.com>"
-	ReplyTo         string // the same; may be empty
-	MessageIDDomain string // the part of message ids after the @; default: the domain of From
+	From            string   // an address, which may have a name: "Shop <shop@example.com>"
+	ReplyTo         string   // the same; may be empty
+	AllowedFrom     []string // further senders that a message may choose, in the form of From
+	MessageIDDomain string   // the part of message ids after the @; default: the domain of From
 }
 
 // Email is an e-mail channel over an SMTP server.
@@ -51,8 +47,11 @@ type Email struct {
 	address string // of the server, host:port
 	from    *mail.Address
 	replyTo *mail.Address // nil: none
-	tls     *tls.Config
-	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+
+	allowedFrom []mail.Address // besides from
+
+	tls  *tls.Config
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // NewEmail returns a channel.
@@ -75,6 +74,13 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 			return nil, cfg.fault("reply_to", err.Error())
 		}
 	}
+	for i, one := range cfg.AllowedFrom {
+		a, err := ownAddress(one)
+		if err != nil {
+			return nil, cfg.fault(fmt.Sprintf("allowed_from[%d]", i), err.Error())
+		}
+		e.allowedFrom = append(e.allowedFrom, *a)
+	}
 	_, domain, _ := strings.Cut(e.from.Address, "@")
 	cfg.MessageIDDomain = cmp.Or(cfg.MessageIDDomain, domain)
 	e.cfg = cfg
@@ -83,60 +89,29 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	return e, nil
 }
 
-// ownAddress parses an address of the settings, which may have a name. It converts the domain to its xn-- form, so that
-// the rule of a recipient's address applies to it, too.
+// ownAddress parses an address of the settings, by the rules of a recipient's address.
 func ownAddress(s string) (*mail.Address, error) {
-	a, err := mail.ParseAddress(s)
+	a, err := address.Parse(s)
 	if err != nil {
-		return nil, errors.New("is not an e-mail address")
+		return nil, err
 	}
-	at := strings.LastIndexByte(a.Address, '@')
-	domain, err := idna.Lookup.ToASCII(a.Address[at+1:])
-	if a.Address = a.Address[:at+1] + domain; err != nil || !isMailbox(a.Address) {
-		return nil, errors.New("must have an ASCII name before the @, and a domain that can be written in its xn-- form")
-	}
-	return a, nil
+	return &a, nil
 }
 
-// Check requires one address without a name, and a text in message.body or message.html. The subject, which is the
-// title, must be one line.
+// Check requires one address, and a text in message.body or message.html. The subject, which is the title, must be one line.
+// The other members of an e-mail are checked if they are there.
 func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
-	var faults invalid.FieldErrors
-	if !isMailbox(to) {
-		faults = append(faults, wrongAddress(to, "one e-mail address in ASCII, without a name, such as anna@example.com"))
-	}
-	m := open(raw)
-	if m["html"] != nil && m["html"][0] != '"' {
-		faults = append(faults, invalid.FieldError{Field: "message.html", Message: "must be a string"})
-	} else if m.text("body") == "" && m.text("html") == "" {
-		faults = append(faults, invalid.FieldError{Field: "message.body", Message: "must be a non-empty string, unless message.html is one"})
-	}
-	switch title := m.text("title"); {
-	case strings.ContainsFunc(title, unicode.IsControl):
-		faults = append(faults, invalid.FieldError{Field: "message.title", Message: "must be one line, because it is the subject"})
-	case len(title) > maxSubject:
-		faults = append(faults, tooLong("message.title", maxSubject, len(title), "bytes"))
-	}
-	return faults
-}
-
-// isMailbox reports whether s is an address as in an envelope, and nothing else: no name, no list, no comment, no
-// quotes, nothing that could end a line.
-func isMailbox(s string) bool {
-	a, err := mail.ParseAddress(s)
-	if err != nil || a.Address != s || len(s) > 254 {
-		return false
-	}
-	local, _, _ := strings.Cut(s, "@")
-	return len(local) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+	_, bad := e.members(to, raw)
+	return bad
 }
 
 // Send hands the message to the server once, over a new connection.
 func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
-	if r, bad := unfit(e, p); bad {
-		return r
+	in, bad := e.members(p.To, p.Message)
+	if len(bad) > 0 {
+		return misfit(bad)
 	}
-	text, err := e.compose(p)
+	mail, err := e.compose(p, in)
 	if err != nil { // its text may quote the message
 		return Result{Outcome: push.Refused, Final: true, Error: "not sent: the message cannot be written as an e-mail"}
 	}
@@ -148,5 +123,5 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	line := newMailLine(ctx, conn)
 	defer line.Close()
-	return e.classify(e.deliver(ctx, line, p.To, text))
+	return e.classify(e.deliver(ctx, line, mail))
 }

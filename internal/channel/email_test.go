@@ -312,7 +312,7 @@ func TestEmail_FrozenWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := newMailLine(t.Context(), conn)
-	got := e.classify(e.deliver(late{t.Context()}, line, testMailbox, []byte("Subject: x\r\n\r\nx\r\n")))
+	got := e.classify(e.deliver(late{t.Context()}, line, outgoing{"shop@example.com", []string{testMailbox}, []byte("Subject: x\r\n\r\nx\r\n")}))
 	line.Close()
 	if diff := cmp.Diff(Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
@@ -351,12 +351,13 @@ func TestEmail_BadSettings(t *testing.T) {
 		change func(*EmailConfig)
 		want   string
 	}{
-		"no host":               {func(c *EmailConfig) { c.Host = "" }, "host is missing"},
-		"no sender":             {func(c *EmailConfig) { c.From = markSecret }, "from is not an e-mail address"},
-		"odd reply address":     {func(c *EmailConfig) { c.ReplyTo = "a@b, c@d" }, "reply_to is not an e-mail address"},
-		"local part not ASCII":  {func(c *EmailConfig) { c.From = "jürgen@example.com" }, "from must have an ASCII name before the @, and a domain that can be written in its xn-- form"},
-		"domain that is wrong":  {func(c *EmailConfig) { c.ReplyTo = "a@xn--a.example" }, "reply_to must have an ASCII name before the @, and a domain that can be written in its xn-- form"},
-		"password in the clear": {func(c *EmailConfig) { c.Security, c.Password = NoTLS, markPassword }, "password must not be sent without TLS"},
+		"no host":                    {func(c *EmailConfig) { c.Host = "" }, "host is missing"},
+		"no sender":                  {func(c *EmailConfig) { c.From = markSecret }, "from is not an e-mail address"},
+		"odd reply address":          {func(c *EmailConfig) { c.ReplyTo = "a@b, c@d" }, "reply_to is not an e-mail address"},
+		"local part not ASCII":       {func(c *EmailConfig) { c.From = "jürgen@example.com" }, "from must have only ASCII characters before the @: mail servers do not reliably take others"},
+		"domain that is wrong":       {func(c *EmailConfig) { c.ReplyTo = "a@xn--a.example" }, "reply_to must have a domain that can be written in its xn-- form"},
+		"odd sender that is allowed": {func(c *EmailConfig) { c.AllowedFrom = []string{"a@b.example", markSecret} }, "allowed_from[1] is not an e-mail address"},
+		"password in the clear":      {func(c *EmailConfig) { c.Security, c.Password = NoTLS, markPassword }, "password must not be sent without TLS"},
 	} {
 		cfg := good
 		tt.change(&cfg)

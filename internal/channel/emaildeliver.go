@@ -44,7 +44,7 @@ type delivery struct {
 }
 
 // deliver hands a message over. The order of the steps is SMTP's.
-func (e *Email) deliver(ctx context.Context, line *mailLine, to string, text []byte) delivery {
+func (e *Email) deliver(ctx context.Context, line *mailLine, mail outgoing) delivery {
 	c, err := e.hello(ctx, line)
 	if err != nil {
 		return delivery{at: stepGreeting, err: err}
@@ -55,15 +55,28 @@ func (e *Email) deliver(ctx context.Context, line *mailLine, to string, text []b
 	}{
 		{stepSTARTTLS, func() error { return e.secure(c) }},
 		{stepAUTH, func() error { return e.login(c) }},
-		{stepMAIL, func() error { return c.Mail("<" + e.from.Address + ">") }},
-		{stepRCPT, func() error { return c.Rcpt("<" + to + ">") }},
+		{stepMAIL, func() error { return c.Mail("<" + mail.from + ">") }},
+		{stepRCPT, func() error { return rcpt(c, mail.to) }},
 	} {
 		if err := one.do(); err != nil {
 			goodbye(line, c, err)
 			return delivery{at: one.at, err: err}
 		}
 	}
-	return handOver(ctx, line, c, text)
+	return handOver(ctx, line, c, mail.text)
+}
+
+// rcpt names the recipients. The server must take the first one, who is the recipient of the push. The others get copies:
+// the mail goes out without those that the server refuses.
+func rcpt(c *smtp.Client, to []string) error {
+	for i, one := range to {
+		err := c.Rcpt("<" + one + ">")
+		reply, replied := errors.AsType[*textproto.Error](err)
+		if err != nil && (i == 0 || !replied || reply.Code == 421) {
+			return err
+		}
+	}
+	return nil
 }
 
 // handOver sends the message, after its recipient.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // A title and a name arrive to the letter, also when they look like encoded words. Go's own parser reads them
@@ -59,11 +61,21 @@ func composed(t testing.TB, e *Email, title string) string {
 	if faults := e.Check(p.To, p.Message); len(faults) > 0 {
 		t.Fatalf("%q: %v", title, faults)
 	}
-	raw, err := e.compose(p)
-	if err != nil {
-		t.Fatal(err)
+	return string(mailOf(t, e, p).text)
+}
+
+// mailOf returns the e-mail that is made from a push.
+func mailOf(t testing.TB, e *Email, p push.Push) outgoing {
+	t.Helper()
+	in, bad := e.members(p.To, p.Message)
+	if len(bad) > 0 {
+		t.Fatal(bad)
 	}
-	return string(raw)
+	mail, err := e.compose(p, in)
+	if err != nil {
+		t.Fatalf("it passed the check, and cannot be written: %v", err)
+	}
+	return mail
 }
 
 // linesOf returns the headers that begin so, folded as they are, in order.

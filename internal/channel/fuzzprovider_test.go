@@ -1,10 +1,7 @@
 package channel
 
 import (
-	"encoding/json"
-	"mime"
 	"net/http"
-	netmail "net/mail"
 	"strings"
 	"testing"
 	"unicode"
@@ -40,55 +37,6 @@ func FuzzProviderAnswers(f *testing.F) {
 			}
 			if rest := strings.TrimPrefix(r.Error, "unregistered: "); !strings.HasPrefix(rest, plain.Error) {
 				t.Errorf("the reason is %q, by the status it is %q", r.Error, plain.Error)
-			}
-		}
-	})
-}
-
-// FuzzEmail holds that whatever passes the check becomes an e-mail to that
-// address alone, with its title to the letter, and the headers that we write and
-// no others.
-func FuzzEmail(f *testing.F) {
-	f.Add("anna@example.com", "Sale", "Now")
-	f.Add("a@b\r\nBcc: c@d", "a\r\nBcc: c@d", "\r\n.\r\nQUIT\r\n")
-	f.Add("a@[127.0.0.1]", "=?utf-8?q?=0D=0ABcc:_c@d?=", "\x00\xff")
-	f.Add("<a@b>", "æ\u2028Bcc: c@d", "")
-	e, err := NewEmail(EmailConfig{Connection: testConnection(0), Host: "h", From: "Shop <shop@example.com>"})
-	if err != nil {
-		f.Fatal(err)
-	}
-	headers := []string{"Auto-Submitted", "Content-Transfer-Encoding", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}
-	f.Fuzz(func(t *testing.T, to, title, body string) {
-		p := testPush()
-		p.To = to
-		p.Message, _ = json.Marshal(map[string]string{"title": title, "body": body, "html": body})
-		if len(e.Check(p.To, p.Message)) > 0 {
-			return
-		}
-		text, err := e.compose(p)
-		if err != nil {
-			t.Fatalf("it passed the check, and cannot be written: %v", err)
-		}
-		m, err := netmail.ReadMessage(strings.NewReader(string(text)))
-		if err != nil {
-			t.Fatalf("%v:\n%q", err, text)
-		}
-		if got, err := m.Header.AddressList("To"); err != nil || len(got) != 1 || got[0].Address != to {
-			t.Errorf("to %q it goes to %v (%v)", to, got, err)
-		}
-		want := open(p.Message).text("title")
-		if got, err := new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil || got != want {
-			t.Errorf("the title %q arrives as %q (%v)", want, got, err)
-		}
-		for name, values := range m.Header {
-			if len(values) != 1 || !strings.Contains(strings.Join(headers, " ")+" ", name+" ") {
-				t.Errorf("the header %s: %q", name, values)
-			}
-		}
-		head, _, _ := strings.Cut(string(text), "\r\n\r\n")
-		for line := range strings.SplitSeq(head, "\r\n") {
-			if len(line) > 998 || strings.ContainsAny(line, "\r\n\x00") {
-				t.Errorf("a line of the head: %q", line)
 			}
 		}
 	})

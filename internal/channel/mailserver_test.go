@@ -55,7 +55,8 @@ type letter struct {
 	quit       bool // the client said goodbye; not noted after a whole message
 	secure     bool
 	user, pass string
-	from, to   string
+	from, to   string   // to: the first recipient
+	all        []string // the recipients that were taken
 	commands   []string // the words that begin them
 	data       string
 	whole      bool // its end came
@@ -223,8 +224,17 @@ func (c *session) command() bool {
 		c.mail.from = rest
 		return c.reply("MAIL", "250 2.1.0 Ok")
 	case "RCPT":
-		c.mail.to = rest
-		return c.reply("RCPT", "250 2.1.5 Ok")
+		step := "RCPT"
+		if c.script[line] != "" { // of one recipient
+			step = line
+		}
+		if c.mail.to == "" {
+			c.mail.to = rest
+		}
+		if c.script[step] == "" || c.script[step][0] == '2' {
+			c.mail.all = append(c.mail.all, rest)
+		}
+		return c.reply(step, "250 2.1.5 Ok")
 	case "DATA":
 		return c.reply("DATA", "354 End data with <CR><LF>.<CR><LF>") && (strings.HasPrefix(c.script["DATA"], "5") || strings.HasPrefix(c.script["DATA"], "4") || c.data())
 	case "QUIT":

@@ -54,11 +54,16 @@ func unfit(c Channel, p push.Push) (Result, bool) {
 	if len(faults) == 0 {
 		return Result{}, false
 	}
+	return misfit(faults), true
+}
+
+// misfit returns the result of a push with faults. Its text has no values of them.
+func misfit(faults invalid.FieldErrors) Result {
 	texts := make([]string, len(faults))
 	for i, f := range faults {
 		texts[i] = f.Field + " " + f.Message
 	}
-	return Result{Outcome: push.Refused, Final: true, Error: outbound.Printable("not sent: "+strings.Join(texts, "; "), maxError)}, true
+	return Result{Outcome: push.Refused, Final: true, Error: outbound.Printable("not sent: "+strings.Join(texts, "; "), maxError)}
 }
 
 // wrongAddress returns the fault of an address that is missing or of another form.

@@ -12,7 +12,7 @@ import (
 const everyType = `channels:
   texts: {type: sms, account_sid: "${SID}", auth_token: "${TOKEN}", from: "+4512345678", status_callback: "https://x.test/${TOKEN}", base_url: "https://twilio.test"}
   texts-2: {type: sms, account_sid: AC1, api_key_sid: SK1, api_key_secret: "${TOKEN}", messaging_service_sid: MG1, base_url: "http://localhost:1", allow_private_addresses: true}
-  mail: {type: email, host: smtp.example.com, port: 465, tls: tls, username: u, password: "${TOKEN}", from: "Shop <shop@example.com>", reply_to: help@example.com, message_id_domain: m.example.com}
+  mail: {type: email, host: smtp.example.com, port: 465, tls: tls, username: u, password: "${TOKEN}", from: "Shop <shop@example.com>", reply_to: help@example.com, allowed_from: [a@example.com, "B <b@bücher.example>"], message_id_domain: m.example.com}
   mail-2: {type: email, host: "::1", tls: none, from: a@b, allow_private_addresses: true}
   droid: {type: fcm, credentials: "${JSON}", project_id: shop-1, base_url: "https://fcm.test", token_url: "https://token.test"}
   droid-2: {type: fcm, credentials_file: /run/secrets/fcm.json}
@@ -42,7 +42,10 @@ func TestChannel_Types(t *testing.T) {
 			c.SMS = SMSSettings{AccountSID: "AC1", APIKeySID: "SK1", APIKeySecret: hush, MessagingServiceSID: "MG1", BaseURL: "http://localhost:1"}
 		}),
 		channel("mail", Email, func(c *Channel) {
-			c.Email = EmailSettings{"smtp.example.com", 465, TLS, "u", hush, "Shop <shop@example.com>", "help@example.com", "m.example.com"}
+			c.Email = EmailSettings{
+				Host: "smtp.example.com", Port: 465, TLS: TLS, Username: "u", Password: hush, From: "Shop <shop@example.com>", ReplyTo: "help@example.com",
+				AllowedFrom: []string{"a@example.com", "B <b@bücher.example>"}, MessageIDDomain: "m.example.com",
+			}
 		}),
 		channel("mail-2", Email, func(c *Channel) {
 			c.AllowPrivateAddresses = true
@@ -117,7 +120,7 @@ func TestChannel_Errors(t *testing.T) {
 			"host: is required (the SMTP server's name or address)",
 			`from: is required (the sender, such as "Shop <shop@example.com>")`,
 		}},
-		{`{type: email, host: "h:25", port: 0, tls: ssl, username: u, from: "a@b, c@d", reply_to: x, message_id_domain: "a>b"}`, []string{
+		{`{type: email, host: "h:25", port: 0, tls: ssl, username: u, from: "a@b, c@d", reply_to: x, allowed_from: [a@b, x, "ä@b.example"], message_id_domain: "a>b"}`, []string{
 			`host: "h:25": must be a host's name or address, without a port`,
 			"port: 0: must be a whole number from 1 to 65535",
 			`tls: "ssl": must be one of starttls, tls, none`,
@@ -125,7 +128,10 @@ func TestChannel_Errors(t *testing.T) {
 			`reply_to: "x": must be one e-mail address, such as shop@example.com or Shop <shop@example.com>`,
 			`message_id_domain: "a>b": must be a domain such as example.com`,
 			"password: is required beside username",
+			`allowed_from[1]: "x": must be one e-mail address, such as shop@example.com or Shop <shop@example.com>`,
+			`allowed_from[2]: "ä@b.example": must have only ASCII characters before the @: mail servers do not reliably take others`,
 		}},
+		{`{type: email, host: h, allowed_from: a@b, from: a@b}`, []string{`allowed_from: "a@b": must be a list of strings`}},
 		{`{type: email, host: h, tls: none, username: u, password: hush, from: a@b}`, []string{
 			`tls: "none": must be starttls or tls, unless allow_private_addresses is true`,
 			"password: is not allowed with tls: none, which would send it unencrypted",

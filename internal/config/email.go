@@ -13,11 +13,12 @@ const (
 type EmailSettings struct {
 	Host               string // of the SMTP server
 	Port               int
-	TLS                string // StartTLS, TLS or NoTLS
-	Username, Password Secret // both or neither
-	From               string // an address, which may have a name
-	ReplyTo            string // the same; empty: none
-	MessageIDDomain    string // empty: the domain of From
+	TLS                string   // StartTLS, TLS or NoTLS
+	Username, Password Secret   // both or neither
+	From               string   // an address, which may have a name
+	ReplyTo            string   // the same; empty: none
+	AllowedFrom        []string // further senders that a message may choose
+	MessageIDDomain    string   // empty: the domain of From
 }
 
 func (c *Channel) email(t *strictyaml.Table) {
@@ -32,10 +33,19 @@ func (c *Channel) email(t *strictyaml.Table) {
 	t.Example("Shop <shop@example.com>")
 	t.String("reply_to", optional, "the address for replies", &e.ReplyTo, checkMailAddress)
 	t.Example("help@example.com")
+	t.Strings("allowed_from", optional, "further senders that a message may choose with from, in the form of from", &e.AllowedFrom)
+	t.Example("Help <help@example.com>")
 	t.String("message_id_domain", optional, "the domain in message ids; without it, the domain of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
 	t.Example("example.com")
 	t.Needs("username", "password")
 	t.Needs("password", "username")
+	t.Check(func(p strictyaml.Node) {
+		for i, one := range e.AllowedFrom {
+			if wrong := checkMailAddress(one); wrong != "" {
+				p.Child("allowed_from").Item(i).BadValue("%s", wrong)
+			}
+		}
+	})
 	t.Check(func(p strictyaml.Node) {
 		if e.TLS != NoTLS {
 			return

@@ -52,6 +52,7 @@ func TestTenantChannel_Faults(t *testing.T) {
 		{`{"type": "webhook", "url": "https://10.0.0.1/x"}`, []string{"url: must have a public host"}},
 		{`{"type": "webhook", "url": "https://[::1]:8/x"}`, []string{"url: must have a public host"}},
 		{`{"type": "email", "host": "localhost", "from": "a@example.com"}`, []string{"host: must have a public host"}},
+		{`{"type": "email", "host": "a.example", "from": "a@example.com", "allowed_from": ["b@example.com", "x"]}`, []string{"allowed_from[1]: x: must be one e-mail address"}},
 		{`{"type": "sms", "account_sid": "AC1", "auth_token": "hush", "from": "x", "base_url": "https://10.1.1.1"}`, []string{"base_url: must have a public host"}},
 		{`{"type": "apns", "key_file": "/etc/passwd", "key_id": "ABCDE12345", "team_id": "ABCDE12345", "topic": "x"}`, []string{"key_file: is for channels of the operator only", "key: is required"}},
 		{`{"type": "apns", "key": "hush", "key_id": "ABCDE12345", "team_id": "ABCDE12345", "topic": "x"}`, []string{"key: is not the text of a .p8 file"}},
@@ -200,5 +201,15 @@ func TestTenantChannels_Shown(t *testing.T) {
 		if c, bad, err := b.ShownTenantChannel("mine", stored); err != nil || len(bad) > 0 || !c.AllowPrivateAddresses {
 			t.Errorf("bounds of %t show an earlier setting as %t: %v, %v", allowed, c.AllowPrivateAddresses, bad, err)
 		}
+	}
+}
+
+// TestTenantChannel_Lists: answers show lists.
+func TestTenantChannel_Lists(t *testing.T) {
+	t.Parallel()
+	c, _, wrong := readTenant(t, bounds(), `{"type": "email", "host": "a.example", "from": "a@example.com", "allowed_from": ["B <b@example.com>", "c@example.com"]}`, nil)
+	got := string(c.Members(func(string, Secret) any { return nil }))
+	if want := `"allowed_from":["B <b@example.com>","c@example.com"]`; len(wrong) > 0 || !strings.Contains(got, want) {
+		t.Errorf("%s, %q, want %s", got, wrong, want)
 	}
 }

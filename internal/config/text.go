@@ -2,14 +2,15 @@ package config
 
 import (
 	"encoding/base64"
+	"errors"
 	"net"
-	"net/mail"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/address"
 	"github.com/sendquota/sendquota/internal/seal"
 )
 
@@ -61,8 +62,14 @@ func checkHost(s string) string {
 }
 
 func checkMailAddress(s string) string {
-	_, err := mail.ParseAddress(s)
-	return unless(err == nil, "must be one e-mail address, such as shop@example.com or Shop <shop@example.com>")
+	_, err := address.Parse(s)
+	switch {
+	case errors.Is(err, address.ErrForm):
+		return "must be one e-mail address, such as shop@example.com or Shop <shop@example.com>"
+	case err != nil:
+		return err.Error()
+	}
+	return ""
 }
 
 func checkURL(s string) string {

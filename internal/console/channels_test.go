@@ -237,3 +237,13 @@ func TestChannels_Unchanged(t *testing.T) {
 		}
 	}
 }
+
+// TestChannels_Lists: a setting that is a list has a line for each element, with the line of an error.
+func TestChannels_Lists(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bad := b.post(newPage, "type", "email", "name", "mail", "host", "mail.example.com", "from", "a@example.com", "allowed_from", "B <b@example.com>\r\nx", "allow_private_addresses", "on")
+	bad.has(t, 422, `id="fault-allowed_from"`, "line 2: must be one e-mail address", "B <b@example.com>", "x</textarea>")
+	made := b.follow(b.post(newPage, "type", "email", "name", "mail", "host", "mail.example.com", "from", "a@example.com", "allowed_from", "B <b@example.com>\r\nc@example.com", "allow_private_addresses", "on"))
+	made.has(t, 200, "Channel created", "B <b@example.com>", "c@example.com</textarea>")
+}

@@ -19,7 +19,7 @@ func TestBody_NullMembers(t *testing.T) {
 	schemas := a.Document().Components.Schemas
 	// Members that examples leave out, so that every member of every schema is present.
 	more := map[string]string{
-		"submit-push": `{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
+		"submit-push": `{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","headers":{"X-A":"a"},"cc":"a","bcc":"a","reply_to":"a","from":"a","attachments":"a","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 			"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}`,
 		"take-limits":   `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"token_bucket","limit":5,"per":"1s","burst":3,"refill":"interval"},{"key":"k","algorithm":"fixed_window","limit":5,"per":"1s","aligned":true},{"key":"k","algorithm":"sliding_window","limit":5,"per":"1s","precision":"100ms"}]}`,
 		"refund-limits": `{"key":"k","cost":1,"dry_run":true,"limits":[{"key":"k","algorithm":"leaky_bucket","limit":5,"per":"1s"}]}`,
@@ -30,18 +30,18 @@ func TestBody_NullMembers(t *testing.T) {
 			"categories":{"c":{"bypass":true,"counts":true,"reserve":{"a":1}}},
 			"quiet_hours":[{"name":"q","from":"22:00","until":"08:00","days":["mon"],"zone":"UTC","channels":["sms"],"categories":["c"],"action":"defer"}]}`,
 		"create-schedule": `{"name":"n","cron":"@daily","time_zone":"UTC","campaign":null,"catch_up":"last","paused":true,"until":"LATER",
-			"push":{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
+			"push":{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","headers":{"X-A":"a"},"cc":"a","bcc":"a","reply_to":"a","from":"a","attachments":"a","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 				"expires_at":"LATER","expires_after":"4h","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}}`,
 		"put-recipient": `{"recipient":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","time_zone":"UTC","addresses":{"push":"t"},"opt_outs":{"all":false,"channels":["push"],"categories":["c"]},
 			"limits":[{"rule":"r","limit":1}],"attributes":{"a":1},"created_at":"SOON","updated_at":"SOON"}`,
 		"create-campaign": `{"name":"n","channel":"push","category":"c","send_at":"SOON","spread":"30m","on_conflict":"defer","latest":"LATER","expires_after":"4h",
-			"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
+			"message":{"title":"t","body":"b","html":"h","headers":{"X-A":"a"},"cc":"a","bcc":"a","reply_to":"a","from":"a","attachments":"a","aps":{},"data":{"a":1},"other":1},"metadata":{"a":1}}`,
 		"retry-push": `{"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER"}`,
 		"create-bulk-change": `{"action":"move","send_at":"LATER","all":false,"filter":{"recipient":"r","channel":"push","category":"c",
 			"campaign":"0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01","from":"SOON","until":"LATER"}}`,
 		"preview-campaign": `{"recipient":"r","longest":false}`, "change-user": `{"name":"n","role":"viewer","disabled":false}`,
 		"create-pause": `{"scope":"all","name":null,"reason":"r","until":"LATER"}`,
-		"check-quota":  `{"recipient":"r","channel":"push","category":"c","send_at":"SOON","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1}}`,
+		"check-quota":  `{"recipient":"r","channel":"push","category":"c","send_at":"SOON","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","headers":{"X-A":"a"},"cc":"a","bcc":"a","reply_to":"a","from":"a","attachments":"a","aps":{},"data":{"a":1},"other":1}}`,
 	}
 	more["submit-batch"] = `{"atomic":true,"pushes":[` + more["submit-push"] + `]}`
 	more["change-schedule"], more["change-campaign"], more["simulate-campaign"] = more["create-schedule"], more["create-campaign"], more["create-campaign"]

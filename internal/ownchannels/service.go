@@ -214,6 +214,7 @@ const (
 	KindInteger    = strictyaml.KindInteger
 	KindDuration   = strictyaml.KindDuration
 	KindSecret     = strictyaml.KindSecret
+	KindList       = strictyaml.KindList
 	RequiredMember = strictyaml.Required
 )
 

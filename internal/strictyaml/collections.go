@@ -22,6 +22,7 @@ func (t *Table) Strings(name, preset, meaning string, to *[]string) {
 			(*to)[i], _ = p.Item(i).text(nil)
 		}
 	})
+	t.last().shown(Form{Kind: KindList}, func() any { return *to })
 }
 
 // SomeOf adds a list of different words, at least one.

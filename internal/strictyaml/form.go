@@ -10,7 +10,7 @@ import (
 // Kind is the kind of a setting's value, for a form or a schema.
 type Kind string
 
-// The kinds of settings. Other settings, such as lists, have none.
+// The kinds of settings. Other settings, such as sections, have none.
 const (
 	KindText     Kind = "text"
 	KindSecret   Kind = "secret"
@@ -18,6 +18,7 @@ const (
 	KindBoolean  Kind = "boolean"
 	KindInteger  Kind = "integer"  // from Least to Most
 	KindDuration Kind = "duration" // such as 90s
+	KindList     Kind = "list"     // of texts
 )
 
 // Form describes the value of a setting to a program that makes a form or a schema.

@@ -36,6 +36,7 @@ type channelField struct {
 	Label, Hint string
 	Placeholder string
 	Input       string // text, number, password, area, select or checkbox
+	List        bool   // the value has a line for each element
 	Words       []string
 	Must        bool // the channel needs it
 	Required    bool // the form needs it
@@ -115,6 +116,9 @@ func fieldOf(m ownchannels.Member) channelField {
 		c.Input = "checkbox"
 	case ownchannels.KindInteger:
 		c.Input = "number"
+	case ownchannels.KindList:
+		c.Input, c.List = "area", true
+		c.Hint += "; one in each line"
 	case ownchannels.KindDuration:
 		c.Hint += "; such as 500ms, 90s or 15m"
 	}
@@ -146,7 +150,9 @@ func (f *channelForm) fill(members map[string]any) {
 			return
 		}
 		text, _ := value.(string)
-		if text == "" {
+		if list, is := value.([]any); is && c.List {
+			text = lines(list)
+		} else if text == "" {
 			plain, _ := json.Marshal(value) // a number or a boolean
 			text = string(plain)
 		}
@@ -157,6 +163,16 @@ func (f *channelForm) fill(members map[string]any) {
 			c.Value = text
 		}
 	})
+}
+
+// lines returns the elements of a list, one in each line.
+func lines(list []any) string {
+	var all []string
+	for _, one := range list {
+		text, _ := one.(string)
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n")
 }
 
 // memberAt returns a member of an object, or of an object in it.
@@ -194,6 +210,8 @@ func (f *channelForm) read(form url.Values) client.ChannelSettings {
 			value = false
 		case typed == "", c.Input == "checkbox", typed == c.Default && !c.Secret:
 			return
+		case c.List:
+			value = strings.FieldsFunc(typed, func(r rune) bool { return r == '\n' || r == '\r' })
 		case c.Input == "number":
 			if n, err := strconv.ParseInt(typed, 10, 64); err == nil {
 				value = n

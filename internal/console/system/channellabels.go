@@ -2,6 +2,7 @@ package system
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/sendquota/sendquota/client"
@@ -54,9 +55,19 @@ func (f *channelForm) atFields(err error) error {
 	for i := range invalid.Errors {
 		fault := &invalid.Errors[i]
 		fault.Message = withLabels(fault.Message, labels)
-		if frame.FieldOf(fault.Location) == "throughput" {
+		name, element, isElement := strings.Cut(frame.FieldOf(fault.Location), "[")
+		switch {
+		case name == "throughput":
 			fault.Location = "throughput.rate"
+		case isElement: // of a list, which is one field
+			fault.Location, fault.Message = name, "line "+line(element)+": "+fault.Message
 		}
 	}
 	return err
+}
+
+// line returns the line of an element with an index such as 0].
+func line(index string) string {
+	n, _ := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	return strconv.Itoa(n + 1)
 }

@@ -126,6 +126,12 @@ func formMember(of string, m ownchannels.Member) (schema *huma.Schema, required 
 		schema.Type, schema.Minimum, schema.Maximum = huma.TypeInteger, &least, &most
 	case ownchannels.KindSecret:
 		schema.WriteOnly, schema.Nullable = true, true // null removes it
+	case ownchannels.KindList:
+		schema.Type, schema.Examples = huma.TypeArray, nil
+		schema.Items = &huma.Schema{Type: huma.TypeString}
+		if m.Form.Example != "" {
+			schema.Items.Examples = []any{m.Form.Example}
+		}
 	case "":
 		schema.Type, schema.Properties, schema.AdditionalProperties = huma.TypeObject, map[string]*huma.Schema{}, false
 	}

@@ -42,7 +42,7 @@ var PushFields = rest.Table[schedule.Request]{SchemaName: "NewPush", Check: chec
 	rest.Row("time_zone", rest.Optional, rest.Text(func(p *schedule.Request, s string) { p.TimeZone = s }, 0, MaxZone),
 		"The zone of local_time, an IANA name. Default: the recipient's zone, or else the default zone of the policy.", "Asia/Tokyo"),
 	rest.Row("to", rest.Optional, rest.Text(func(p *schedule.Request, s string) { p.To = s }, 0, MaxTo),
-		"The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.", "+4512345678"),
+		"The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, which may have a name, a registration or device token.", "+4512345678"),
 	rest.Row("expires_at", rest.Optional, rest.Moment(func(p *schedule.Request, t time.Time) { p.ExpiresAt = t }),
 		"The push is not sent at or after this time. Default: 24 hours, or as configured, after its send time.", "2026-12-01T12:00:00Z"),
 	rest.Row("on_conflict", rest.Optional, rest.OneOf(func(p *schedule.Request, s string) { p.Defer = s == "defer" }, "reject", "defer").Or("reject"),
@@ -63,6 +63,12 @@ var MessageFields = rest.Table[struct{}]{SchemaName: "Message", Open: true, Fiel
 	rest.Row("body", rest.Optional, rest.AnyText(), "The text.", "Everything must go."),
 	rest.Row("html", rest.Optional, rest.Anything(), "For e-mail: the text in HTML, a string, in addition to body or instead of it.", nil),
 	rest.Row("aps", rest.Optional, rest.Anything(), "For APNs: members to add to aps, for example sound and badge.", nil),
+	rest.Row("headers", rest.Optional, rest.Anything(), "For e-mail: an object from names of headers to their values, at most 50. Headers that the channel or a mail server writes, such as From, Bcc and List-Unsubscribe, are refused.", nil),
+	rest.Row("cc", rest.Optional, rest.Anything(), "For e-mail: an address or a list of addresses that get a copy, at most 50 with those of bcc. Copies use no quota. If the mail server refuses one of them, the others get the mail.", nil),
+	rest.Row("bcc", rest.Optional, rest.Anything(), "For e-mail: an address or a list of addresses that get a copy and are not shown to the others.", nil),
+	rest.Row("reply_to", rest.Optional, rest.Anything(), "For e-mail: an address or a list of addresses for replies, at most 10, instead of the channel's.", nil),
+	rest.Row("from", rest.Optional, rest.Anything(), "For e-mail: the sender, one of the addresses in the channel's allowed_from.", nil),
+	rest.Row("attachments", rest.Optional, rest.Anything(), "For e-mail: a list of at most 20 objects with name (of a file, without a folder), type (a media type; default: application/octet-stream) and content (in base64), at most 2 MiB together when decoded.", nil),
 	rest.Row("data", rest.Optional, rest.Anything(), "Any JSON. For FCM and APNs, an object: its members are for the app.", nil),
 }}
 
