@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-var _ = []Connected{(*Webhook)(nil), (*SMS)(nil), (*FCM)(nil), (*APNs)(nil)}
+var _ = []Connected{(*Webhook)(nil), (*SMS)(nil), (*FCM)(nil), (*APNs)(nil), (*Email)(nil)}
 
 // TestConnected_CloseIdle: a channel keeps its connection until CloseIdle closes it, and then sends through another one.
 func TestConnected_CloseIdle(t *testing.T) {

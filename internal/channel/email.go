@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/mail"
@@ -49,6 +50,7 @@ type Email struct {
 	replyTo *mail.Address // nil: none
 
 	allowedFrom []mail.Address // besides from
+	pool        *mailPool
 
 	tls  *tls.Config
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -83,7 +85,7 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	}
 	_, domain, _ := strings.Cut(e.from.Address, "@")
 	cfg.MessageIDDomain = cmp.Or(cfg.MessageIDDomain, domain)
-	e.cfg = cfg
+	e.cfg, e.pool = cfg, newMailPool()
 	e.dial = outbound.NewDialer(cfg.Timeout, cfg.AllowPrivateAddresses).DialContext
 	e.tls = &tls.Config{ServerName: cfg.Host, RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}
 	return e, nil
@@ -105,7 +107,7 @@ func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	return bad
 }
 
-// Send hands the message to the server once, over a new connection.
+// Send hands the message to the server once. It waits for one of a few connections.
 func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	in, bad := e.members(p.To, p.Message)
 	if len(bad) > 0 {
@@ -117,11 +119,19 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	conn, err := e.dial(ctx, "tcp", e.address)
-	if err != nil {
-		return down("no connection: " + outbound.Reason(err))
+	before := e.pool.answers.Load()
+	if err := e.pool.enter(ctx); err != nil {
+		r := down(err.Error())
+		r.Down = e.pool.answers.Load() == before && errors.Is(ctx.Err(), context.DeadlineExceeded) // a server that answers others is slow, and not down
+		return r
 	}
-	line := newMailLine(ctx, conn)
-	defer line.Close()
-	return e.classify(e.deliver(ctx, line, mail))
+	defer e.pool.leave()
+	r := e.transfer(ctx, mail)
+	if !r.Down {
+		e.pool.answers.Add(1)
+	}
+	return r
 }
+
+// CloseIdle implements [Connected].
+func (e *Email) CloseIdle() { e.pool.closeIdle() }

@@ -36,6 +36,7 @@ func newTestEmail(t testing.TB, s *mailServer, cfg EmailConfig) *Email {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(e.CloseIdle)
 	return e
 }
 
@@ -260,7 +261,9 @@ func TestEmail_Quit(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"AUTH", "MAIL", "RCPT", "DATA"} {
 		server := newMailServer(t, mailSetup{script: mailScript{step: "550 no"}})
-		newTestEmail(t, server, EmailConfig{Connection: testConnection(ample)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
+		e := newTestEmail(t, server, EmailConfig{Connection: testConnection(ample)})
+		e.Send(t.Context(), emailPush(`{"body":"x"}`), 1)
+		e.CloseIdle()
 		testenv.Until(t, time.Millisecond, "the conversation ends", func() bool { return len(server.all()) > 0 })
 		if all := server.all(); len(all) != 1 || !all[0].quit {
 			t.Errorf("refused at %s: %+v", step, all)
@@ -311,9 +314,13 @@ func TestEmail_FrozenWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := newMailLine(t.Context(), conn)
-	got := e.classify(e.deliver(late{t.Context()}, line, outgoing{"shop@example.com", []string{testMailbox}, []byte("Subject: x\r\n\r\nx\r\n")}))
-	line.Close()
+	c := &mailConn{line: newMailLine(t.Context(), conn)}
+	if d := e.open(t.Context(), c, "shop@example.com"); d.err != nil {
+		t.Fatal(d.err)
+	}
+	d := c.deliver(late{t.Context()}, outgoing{"shop@example.com", []string{testMailbox}, []byte("Subject: x\r\n\r\nx\r\n")})
+	got := e.classify(d)
+	e.settle(c, d.err)
 	if diff := cmp.Diff(Result{Outcome: push.Refused, Error: "not sent: the worker was held up"}, got); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}

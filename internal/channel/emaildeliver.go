@@ -43,34 +43,19 @@ type delivery struct {
 	err    error
 }
 
-// deliver hands a message over. The order of the steps is SMTP's.
-func (e *Email) deliver(ctx context.Context, line *mailLine, mail outgoing) delivery {
-	c, err := e.hello(ctx, line)
-	if err != nil {
-		return delivery{at: stepGreeting, err: err}
+// deliver hands a mail over that the server has accepted MAIL for.
+func (c *mailConn) deliver(ctx context.Context, mail outgoing) delivery {
+	if err := c.recipients(mail.to); err != nil {
+		return delivery{at: stepRCPT, err: err}
 	}
-	for _, one := range []struct {
-		at step
-		do func() error
-	}{
-		{stepSTARTTLS, func() error { return e.secure(c) }},
-		{stepAUTH, func() error { return e.login(c) }},
-		{stepMAIL, func() error { return c.Mail("<" + mail.from + ">") }},
-		{stepRCPT, func() error { return rcpt(c, mail.to) }},
-	} {
-		if err := one.do(); err != nil {
-			goodbye(line, c, err)
-			return delivery{at: one.at, err: err}
-		}
-	}
-	return handOver(ctx, line, c, mail.text)
+	return c.handOver(ctx, mail.text)
 }
 
-// rcpt names the recipients. The server must take the first one, who is the recipient of the push. The others get copies:
+// recipients names the recipients. The server must take the first one, who is the recipient of the push. The others get copies:
 // the mail goes out without those that the server refuses.
-func rcpt(c *smtp.Client, to []string) error {
+func (c *mailConn) recipients(to []string) error {
 	for i, one := range to {
-		err := c.Rcpt("<" + one + ">")
+		err := c.smtp.Rcpt("<" + one + ">")
 		reply, replied := errors.AsType[*textproto.Error](err)
 		if err != nil && (i == 0 || !replied || reply.Code == 421) {
 			return err
@@ -79,15 +64,14 @@ func rcpt(c *smtp.Client, to []string) error {
 	return nil
 }
 
-// handOver sends the message, after its recipient.
-func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) delivery {
-	w, err := c.Data()
+// handOver sends the message, after its recipients.
+func (c *mailConn) handOver(ctx context.Context, text []byte) delivery {
+	w, err := c.smtp.Data()
 	if err != nil {
-		goodbye(line, c, err)
 		return delivery{at: stepDATA, err: err}
 	}
 	if _, err = w.Write(text); err == nil {
-		err = c.Text.W.Flush()
+		err = c.smtp.Text.W.Flush()
 	}
 	// A worker that was frozen must not complete a message that counts as lost.
 	if until, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(until) {
@@ -101,20 +85,11 @@ func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) 
 	if reply, ok := errors.AsType[*textproto.Error](err); ok && reply.Code/100 == 2 {
 		err = nil // accepted, with an unusual code
 	}
-	d := delivery{at: stepEnd, handed: line.wrote, err: err}
+	d := delivery{at: stepEnd, handed: c.line.wrote, err: err}
 	if w, ok := w.(*smtp.DataCloser); ok && err == nil {
 		d.reply = w.ServerResponse()
 	}
-	goodbye(line, c, err)
 	return d
-}
-
-// goodbye sends QUIT if the server has answered last, as RFC 5321, 4.1.1.10, requires. Its result does not matter.
-func goodbye(line *mailLine, c *smtp.Client, err error) {
-	if _, answered := errors.AsType[*textproto.Error](err); err == nil || answered {
-		_ = line.SetDeadline(time.Now().Add(time.Second))
-		_ = c.Quit()
-	}
 }
 
 func (e *Email) hello(ctx context.Context, line *mailLine) (*smtp.Client, error) {

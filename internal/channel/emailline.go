@@ -12,8 +12,8 @@ const maxReplies = 64 << 10
 
 var errTooMuch = errors.New("the server sends too much")
 
-// mailLine is a connection to a mail server. It ends with its context, bounds the bytes read, and remembers the time of
-// the last write.
+// mailLine is a connection to a mail server. It ends with the context of an attempt, bounds the bytes that this reads, and remembers
+// the time of the last write.
 type mailLine struct {
 	net.Conn
 	left  int // bytes that may still be read
@@ -22,11 +22,27 @@ type mailLine struct {
 }
 
 func newMailLine(ctx context.Context, conn net.Conn) *mailLine {
+	l := &mailLine{Conn: conn}
+	l.attach(ctx)
+	return l
+}
+
+// attach has the connection end with a context.
+func (l *mailLine) attach(ctx context.Context) {
+	l.left = maxReplies
 	if until, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(until)
+		_ = l.SetDeadline(until)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	return &mailLine{Conn: conn, left: maxReplies, stop: stop}
+	l.stop = context.AfterFunc(ctx, func() { _ = l.SetDeadline(time.Unix(1, 0)) })
+}
+
+// detach ends the bond with the context. It returns false if the context has ended first: then the connection is of no use.
+func (l *mailLine) detach() bool {
+	if !l.stop() {
+		return false
+	}
+	_ = l.SetDeadline(time.Time{})
+	return true
 }
 
 func (l *mailLine) Read(p []byte) (int, error) {

@@ -25,11 +25,12 @@ const (
 )
 
 // mailScript has the replies of a mail server at some steps. At the other steps it replies as a server that takes
-// everything. The steps are greeting, STARTTLS, dot, and the commands.
+// everything. The steps are greeting, STARTTLS, dot, and the commands; "MAIL 2" is that step of the second message of a
+// connection.
 type mailScript map[string]string
 
 // mailServer is an SMTP server on loopback that speaks EHLO, STARTTLS, AUTH
-// PLAIN and LOGIN, MAIL, RCPT, DATA and QUIT, in that order only.
+// PLAIN and LOGIN, MAIL, RCPT, DATA, RSET and QUIT.
 type mailServer struct {
 	mailSetup
 	listener net.Listener
@@ -40,6 +41,8 @@ type mailServer struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
+	most  int // connections at a time
+	open  int
 	got   []letter
 }
 
@@ -50,7 +53,7 @@ type mailSetup struct {
 	implicit bool     // TLS from the first byte
 }
 
-// letter is the data of one connection.
+// letter is the data of one message, and of the connection before it.
 type letter struct {
 	quit       bool // the client said goodbye; not noted after a whole message
 	secure     bool
@@ -82,6 +85,8 @@ func newMailServer(t *testing.T, setup mailSetup) *mailServer {
 			}
 			s.mu.Lock()
 			s.conns = append(s.conns, c)
+			s.open++
+			s.most = max(s.most, s.open)
 			s.mu.Unlock()
 			running.Go(func() { s.serve(c.(*net.TCPConn)) })
 		}
@@ -122,12 +127,18 @@ type session struct {
 	in   *bufio.Reader
 	sent bytes.Buffer // all that the client said
 	mail letter
+	nth  int // of the message
 	kept bool
 }
 
 func (s *mailServer) serve(raw *net.TCPConn) {
 	c := &session{mailServer: s, raw: raw, conn: raw}
-	defer func() { c.conn.Close() }()
+	defer func() {
+		s.mu.Lock()
+		s.open--
+		s.mu.Unlock()
+		c.conn.Close()
+	}()
 	defer c.keep()
 	if s.implicit && !c.secure() {
 		return
@@ -162,6 +173,9 @@ func (c *session) secure() bool {
 // reply sends the script's reply for the step, or else the usual one. It reports whether the session continues.
 func (c *session) reply(step, usual string) bool {
 	text, scripted := c.script[step]
+	if one, ok := c.script[fmt.Sprint(step, " ", c.nth)]; ok { // of one message of a connection
+		text, scripted = one, ok
+	}
 	if !scripted {
 		text = usual
 	}
@@ -220,8 +234,13 @@ func (c *session) command() bool {
 		return c.reply("STARTTLS", "220 go ahead") && (c.script["STARTTLS"] != "" || c.secure())
 	case "AUTH":
 		return c.auth(rest)
+	case "RSET":
+		return c.reply("RSET", "250 2.0.0 Ok")
 	case "MAIL":
-		c.mail.from = rest
+		if c.nth++; c.kept { // another message
+			c.kept, c.mail = false, letter{secure: c.mail.secure, user: c.mail.user, pass: c.mail.pass, commands: []string{"MAIL"}}
+		}
+		c.mail.from, c.mail.to, c.mail.all = rest, "", nil
 		return c.reply("MAIL", "250 2.1.0 Ok")
 	case "RCPT":
 		step := "RCPT"
@@ -236,7 +255,8 @@ func (c *session) command() bool {
 		}
 		return c.reply(step, "250 2.1.5 Ok")
 	case "DATA":
-		return c.reply("DATA", "354 End data with <CR><LF>.<CR><LF>") && (strings.HasPrefix(c.script["DATA"], "5") || strings.HasPrefix(c.script["DATA"], "4") || c.data())
+		reply := c.script["DATA"] + c.script[fmt.Sprint("DATA ", c.nth)]
+		return c.reply("DATA", "354 End data with <CR><LF>.<CR><LF>") && (strings.HasPrefix(reply, "5") || strings.HasPrefix(reply, "4") || c.data())
 	case "QUIT":
 		c.mail.quit = true
 		return c.reply("QUIT", "221 2.0.0 Bye") && false
