@@ -1773,7 +1773,12 @@ type EmailChannel struct {
 		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
-	CreatedAt time.Time `json:"created_at"`
+
+	// BounceAddress the sender of the envelope, which gets bounces; {id} stands for the push's id; without it, the sender of the message
+	//
+	// Examples: bounces+{id}@example.com
+	BounceAddress string    `json:"bounce_address,omitempty,omitzero"`
+	CreatedAt     time.Time `json:"created_at"`
 
 	// Disabled true: nothing is sent, and pushes wait
 	Disabled bool `json:"disabled,omitempty,omitzero"`
@@ -1887,6 +1892,11 @@ type EmailChannelForm struct {
 		// Max the longest wait; a tenant's channel: at least 10ms
 		Max string `json:"max,omitempty,omitzero"`
 	} `json:"backoff,omitempty,omitzero"`
+
+	// BounceAddress the sender of the envelope, which gets bounces; {id} stands for the push's id; without it, the sender of the message
+	//
+	// Examples: bounces+{id}@example.com
+	BounceAddress string `json:"bounce_address,omitempty,omitzero"`
 
 	// Disabled true: nothing is sent, and pushes wait
 	Disabled bool `json:"disabled,omitempty,omitzero"`

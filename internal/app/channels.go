@@ -196,9 +196,14 @@ func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {
 		})
 	case config.Email:
 		e := c.Email
+		key, err := textOrFile(c, "dkim.key_file", "", e.DKIM.KeyFile)
+		if err != nil {
+			return nil, err
+		}
 		return channel.NewEmail(channel.EmailConfig{
 			Connection: to, Host: e.Host, Port: e.Port, Security: e.TLS, Username: string(e.Username), Password: string(e.Password),
 			From: e.From, ReplyTo: e.ReplyTo, AllowedFrom: e.AllowedFrom, MessageIDDomain: e.MessageIDDomain,
+			BounceAddress: e.BounceAddress, DKIM: channel.DKIM{Domain: e.DKIM.Domain, Selector: e.DKIM.Selector, Key: key},
 		})
 	case config.FCM:
 		credentials, err := textOrFile(c, "credentials_file", c.FCM.Credentials, c.FCM.CredentialsFile)

@@ -39,7 +39,9 @@ type EmailConfig struct {
 	From            string   // an address, which may have a name: "Shop <shop@example.com>"
 	ReplyTo         string   // the same; may be empty
 	AllowedFrom     []string // further senders that a message may choose, in the form of From
-	MessageIDDomain string   // the part of message ids after the @; default: the domain of From
+	BounceAddress   string   // the sender of the envelope, with {id} for the id of the push; empty: the sender of the message
+	DKIM            DKIM
+	MessageIDDomain string // the part of message ids after the @; default: the domain of From
 }
 
 // Email is an e-mail channel over an SMTP server.
@@ -50,6 +52,7 @@ type Email struct {
 	replyTo *mail.Address // nil: none
 
 	allowedFrom []mail.Address // besides from
+	dkim        *dkimSigner    // nil: mails are not signed
 	pool        *mailPool
 
 	tls  *tls.Config
@@ -82,6 +85,17 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 			return nil, cfg.fault(fmt.Sprintf("allowed_from[%d]", i), err.Error())
 		}
 		e.allowedFrom = append(e.allowedFrom, *a)
+	}
+	if cfg.BounceAddress != "" {
+		if cfg.BounceAddress, err = bounceAddress(cfg.BounceAddress); err != nil {
+			return nil, cfg.fault("bounce_address", err.Error())
+		}
+	}
+	if cfg.DKIM != (DKIM{}) {
+		var setting string
+		if e.dkim, setting, err = newDKIMSigner(cfg.DKIM); err != nil {
+			return nil, cfg.fault(setting, err.Error())
+		}
 	}
 	_, domain, _ := strings.Cut(e.from.Address, "@")
 	cfg.MessageIDDomain = cmp.Or(cfg.MessageIDDomain, domain)

@@ -1,7 +1,6 @@
 package channel
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -189,23 +188,18 @@ func TestEmail_CloseIdle(t *testing.T) {
 // mail meanwhile.
 func TestEmail_AllBusy(t *testing.T) {
 	t.Parallel()
-	server := newMailServer(t, mailSetup{script: mailScript{"dot": mailHangs}})
-	e := newTestEmail(t, server, EmailConfig{Connection: testConnection(brief)})
-	var all sync.WaitGroup
-	defer all.Wait()
-	for range mostMailConns {
-		all.Go(func() { sendTo(t, e, testMailbox, push.Unknown) })
-	}
-	for server.waiting.Load() < mostMailConns {
-		time.Sleep(time.Millisecond)
-	}
-	short := *e
-	short.cfg.Timeout = brief / 10
-	for _, answered := range []bool{false, true} {
-		if answered {
-			done := make(chan struct{})
-			defer close(done)
-			all.Go(func() {
+	for _, answers := range []bool{false, true} {
+		e := sendingEmail(t, EmailConfig{})
+		e.cfg.Timeout = brief / 10
+		for range mostMailConns {
+			if err := e.pool.enter(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := make(chan struct{})
+		var answering sync.WaitGroup
+		if answers {
+			answering.Go(func() {
 				for tick := time.NewTicker(time.Millisecond); ; e.pool.answers.Add(1) {
 					select {
 					case <-tick.C:
@@ -215,9 +209,11 @@ func TestEmail_AllBusy(t *testing.T) {
 				}
 			})
 		}
-		r := sendTo(t, &short, testMailbox, push.Refused)
-		if want := fmt.Sprint(!answered, "not sent: all connections to the mail server were busy"); fmt.Sprint(r.Down, r.Error) != want || r.Final {
-			t.Errorf("%+v", r)
+		r := sendTo(t, e, testMailbox, push.Refused)
+		if r.Down == answers || r.Error != "not sent: all connections to the mail server were busy" || r.Final {
+			t.Errorf("answers: %t: %+v", answers, r)
 		}
+		close(done)
+		answering.Wait()
 	}
 }

@@ -12,7 +12,7 @@ import (
 const everyType = `channels:
   texts: {type: sms, account_sid: "${SID}", auth_token: "${TOKEN}", from: "+4512345678", status_callback: "https://x.test/${TOKEN}", base_url: "https://twilio.test"}
   texts-2: {type: sms, account_sid: AC1, api_key_sid: SK1, api_key_secret: "${TOKEN}", messaging_service_sid: MG1, base_url: "http://localhost:1", allow_private_addresses: true}
-  mail: {type: email, host: smtp.example.com, port: 465, tls: tls, username: u, password: "${TOKEN}", from: "Shop <shop@example.com>", reply_to: help@example.com, allowed_from: [a@example.com, "B <b@bücher.example>"], message_id_domain: m.example.com}
+  mail: {type: email, host: smtp.example.com, port: 465, tls: tls, username: u, password: "${TOKEN}", from: "Shop <shop@example.com>", reply_to: help@example.com, allowed_from: [a@example.com, "B <b@bücher.example>"], bounce_address: "b+{id}@example.com", dkim: {domain: example.com, selector: s1, key_file: /run/secrets/dkim.pem}, message_id_domain: m.example.com}
   mail-2: {type: email, host: "::1", tls: none, from: a@b, allow_private_addresses: true}
   droid: {type: fcm, credentials: "${JSON}", project_id: shop-1, base_url: "https://fcm.test", token_url: "https://token.test"}
   droid-2: {type: fcm, credentials_file: /run/secrets/fcm.json}
@@ -45,6 +45,7 @@ func TestChannel_Types(t *testing.T) {
 			c.Email = EmailSettings{
 				Host: "smtp.example.com", Port: 465, TLS: TLS, Username: "u", Password: hush, From: "Shop <shop@example.com>", ReplyTo: "help@example.com",
 				AllowedFrom: []string{"a@example.com", "B <b@bücher.example>"}, MessageIDDomain: "m.example.com",
+				BounceAddress: "b+{id}@example.com", DKIM: DKIM{"example.com", "s1", "/run/secrets/dkim.pem"},
 			}
 		}),
 		channel("mail-2", Email, func(c *Channel) {
@@ -130,6 +131,19 @@ func TestChannel_Errors(t *testing.T) {
 			"password: is required beside username",
 			`allowed_from[1]: "x": must be one e-mail address, such as shop@example.com or Shop <shop@example.com>`,
 			`allowed_from[2]: "ä@b.example": must have only ASCII characters before the @: mail servers do not reliably take others`,
+		}},
+		{`{type: email, host: h, from: a@b, bounce_address: bounces@example.com, dkim: {domain: "a b", selector: "", key: hush}}`, []string{
+			`bounce_address: "bounces@example.com": must be an e-mail address with {id} once, before the @, such as bounces+{id}@example.com`,
+			`dkim.domain: "a b": must be a domain such as example.com`,
+			`dkim.selector: "": must be a name of letters, digits, dashes and dots`,
+			"dkim.key_file: is required (the path of the private key, in PEM form: RSA with 2048 bits (at least 1024), or Ed25519)",
+			"dkim.key: is not a setting; allowed: domain, selector, key_file",
+		}},
+		{`{type: email, host: h, from: a@b, bounce_address: "{id}{id}@example.com"}`, []string{
+			`bounce_address: "{id}{id}@example.com": must be an e-mail address with {id} once, before the @, such as bounces+{id}@example.com`,
+		}},
+		{`{type: email, host: h, from: a@b, bounce_address: "b@{id}.example.com"}`, []string{
+			`bounce_address: "b@{id}.example.com": must be an e-mail address with {id} once, before the @, such as bounces+{id}@example.com`,
 		}},
 		{`{type: email, host: h, allowed_from: a@b, from: a@b}`, []string{`allowed_from: "a@b": must be a list of strings`}},
 		{`{type: email, host: h, tls: none, username: u, password: hush, from: a@b}`, []string{

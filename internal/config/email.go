@@ -18,7 +18,21 @@ type EmailSettings struct {
 	From               string   // an address, which may have a name
 	ReplyTo            string   // the same; empty: none
 	AllowedFrom        []string // further senders that a message may choose
-	MessageIDDomain    string   // empty: the domain of From
+	BounceAddress      string   // the sender of the envelope, with {id} for the id of the push; empty: the sender of the message
+	DKIM               DKIM
+	MessageIDDomain    string // empty: the domain of From
+}
+
+// DKIM are the settings of the signature of e-mails. Without a domain there is none.
+type DKIM struct {
+	Domain, Selector string
+	KeyFile          string // PEM
+}
+
+func (d *DKIM) settings(t *strictyaml.Table) {
+	t.String("domain", required, "the domain that signs, such as the domain of from", &d.Domain, shaped(hostShape, "a domain such as example.com"))
+	t.String("selector", required, "the name of the key in the DNS: its record is at selector._domainkey.domain", &d.Selector, shaped(hostShape, "a name of letters, digits, dashes and dots"))
+	t.String("key_file", required, "the path of the private key, in PEM form: RSA with 2048 bits (at least 1024), or Ed25519", &d.KeyFile, checkPath)
 }
 
 func (c *Channel) email(t *strictyaml.Table) {
@@ -35,6 +49,13 @@ func (c *Channel) email(t *strictyaml.Table) {
 	t.Example("help@example.com")
 	t.Strings("allowed_from", optional, "further senders that a message may choose with from, in the form of from", &e.AllowedFrom)
 	t.Example("Help <help@example.com>")
+	t.String("bounce_address", optional, "the sender of the envelope, which gets bounces; {id} stands for the push's id; without it, the sender of the message", &e.BounceAddress, checkBounceAddress)
+	t.Example("bounces+{id}@example.com")
+	if c.Own == nil {
+		t.Section("dkim", optional, "the DKIM signature of each mail; without it, none", e.DKIM.settings)
+	} else {
+		t.Unsupported("dkim", "is for channels of the operator only: its key is a file")
+	}
 	t.String("message_id_domain", optional, "the domain in message ids; without it, the domain of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
 	t.Example("example.com")
 	t.Needs("username", "password")

@@ -53,6 +53,7 @@ func TestTenantChannel_Faults(t *testing.T) {
 		{`{"type": "webhook", "url": "https://[::1]:8/x"}`, []string{"url: must have a public host"}},
 		{`{"type": "email", "host": "localhost", "from": "a@example.com"}`, []string{"host: must have a public host"}},
 		{`{"type": "email", "host": "a.example", "from": "a@example.com", "allowed_from": ["b@example.com", "x"]}`, []string{"allowed_from[1]: x: must be one e-mail address"}},
+		{`{"type": "email", "host": "a.example", "from": "a@example.com", "dkim": {"domain": "a.example", "selector": "s", "key_file": "/etc/passwd"}}`, []string{"dkim: is for channels of the operator only: its key is a file"}},
 		{`{"type": "sms", "account_sid": "AC1", "auth_token": "hush", "from": "x", "base_url": "https://10.1.1.1"}`, []string{"base_url: must have a public host"}},
 		{`{"type": "apns", "key_file": "/etc/passwd", "key_id": "ABCDE12345", "team_id": "ABCDE12345", "topic": "x"}`, []string{"key_file: is for channels of the operator only", "key: is required"}},
 		{`{"type": "apns", "key": "hush", "key_id": "ABCDE12345", "team_id": "ABCDE12345", "topic": "x"}`, []string{"key: is not the text of a .p8 file"}},

@@ -72,6 +72,15 @@ func checkMailAddress(s string) string {
 	return ""
 }
 
+// checkBounceAddress accepts an address that has {id} once, before the @.
+func checkBounceAddress(s string) string {
+	const id = "{id}"
+	local, _, _ := strings.Cut(s, "@")
+	a, err := address.Parse(strings.Replace(s, id, "00000000-0000-0000-0000-000000000000", 1))
+	ok := err == nil && a.Name == "" && !strings.ContainsAny(s, "<> ") && strings.Count(s, id) == 1 && strings.Contains(local, id)
+	return unless(ok, "must be an e-mail address with {id} once, before the @, such as bounces+{id}@example.com")
+}
+
 func checkURL(s string) string {
 	u, err := url.Parse(s)
 	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""

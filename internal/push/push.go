@@ -43,6 +43,8 @@ type Push struct {
 	UpdatedAt       time.Time
 
 	Sends []Send // oldest first; set only if a single push is read
+
+	Unsubscribe string // an absolute https URL that ends the pushes of its category; "": none; set for an attempt, and never stored
 }
 
 // Content is the part of a push that its caller chooses and that does not change. A request has the same.
