@@ -62,6 +62,9 @@ func (e *Email) compose(p push.Push, in mailMembers) (out outgoing, err error) {
 	if _, err = m.WriteTo(&buf); err != nil {
 		return out, err
 	}
+	if !bytes.HasSuffix(buf.Bytes(), []byte("\r\n")) {
+		buf.WriteString("\r\n") // as SMTP ends it, so that the signature covers what arrives
+	}
 	out = outgoing{from: e.envelopeSender(p, in.from), to: in.recipients(), text: buf.Bytes()}
 	if e.dkim != nil {
 		out.text, err = e.dkim.sign(out.text)
