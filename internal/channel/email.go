@@ -121,16 +121,9 @@ func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	return bad
 }
 
-// Send hands the message to the server once. It waits for one of a few connections.
+// Send hands the message to the server once. It waits for one of a few connections before it writes the mail, which may be
+// large.
 func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
-	in, bad := e.members(p.To, p.Message)
-	if len(bad) > 0 {
-		return misfit(bad)
-	}
-	mail, err := e.compose(p, in)
-	if err != nil { // its text may quote the message
-		return Result{Outcome: push.Refused, Final: true, Error: "not sent: the message cannot be written as an e-mail"}
-	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
 	before := e.pool.answers.Load()
@@ -140,6 +133,14 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 		return r
 	}
 	defer e.pool.leave()
+	in, bad := e.members(p.To, p.Message)
+	if len(bad) > 0 {
+		return misfit(bad)
+	}
+	mail, err := e.compose(p, in)
+	if err != nil { // its text may quote the message
+		return Result{Outcome: push.Refused, Final: true, Error: "not sent: the message cannot be written as an e-mail"}
+	}
 	r := e.transfer(ctx, mail)
 	if !r.Down {
 		e.pool.answers.Add(1)
