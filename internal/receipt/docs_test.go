@@ -15,7 +15,12 @@ var update = flag.Bool("update", false, "write the codes into the documentation"
 // docsTables returns the tables of docs/channels.md, by their names there.
 func docsTables() map[string]string {
 	return map[string]string{
-		"receipts-twilio": docsTable(twilioStatuses(), "any other status") + docsTable(twilioCodes(), ""),
+		"receipts-twilio":   docsTable(twilioStatuses(), "any other status") + docsTable(twilioCodes(), ""),
+		"receipts-ses":      docsTable(sesCodes(), "any other event"),
+		"receipts-sendgrid": docsTable(sendgridCodes(), "any other event"),
+		"receipts-mailgun":  docsTable(mailgunCodes(), "any other event"),
+		"receipts-postmark": docsTable(postmarkCodes(), "any other event"),
+		"receipts-status":   docsTable(statusCodes(), ""),
 	}
 }
 
@@ -86,7 +91,9 @@ func TestDocs_Kinds(t *testing.T) {
 			t.Errorf("the kind %d has no words", k)
 		}
 	}
-	for name, codes := range map[string]map[string]meaning{"statuses": twilioStatuses(), "twilio": twilioCodes()} {
+	for name, codes := range map[string]map[string]meaning{
+		"statuses": twilioStatuses(), "twilio": twilioCodes(), "ses": sesCodes(), "sendgrid": sendgridCodes(), "mailgun": mailgunCodes(), "postmark": postmarkCodes(), "status": statusCodes(),
+	} {
 		for code, m := range codes {
 			if m.text == "" || !codeForm.MatchString(code) || len(code) > maxCode {
 				t.Errorf("%s: %q is %+v", name, code, m)
