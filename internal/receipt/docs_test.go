@@ -20,6 +20,7 @@ func docsTables() map[string]string {
 		"receipts-sendgrid": docsTable(sendgridCodes(), "any other event"),
 		"receipts-mailgun":  docsTable(mailgunCodes(), "any other event"),
 		"receipts-postmark": docsTable(postmarkCodes(), "any other event"),
+		"receipts-dsn":      docsTable(actions(), "any other action") + docsTable(feedbackTypes(), ""),
 		"receipts-status":   docsTable(statusCodes(), ""),
 	}
 }
@@ -92,7 +93,7 @@ func TestDocs_Kinds(t *testing.T) {
 		}
 	}
 	for name, codes := range map[string]map[string]meaning{
-		"statuses": twilioStatuses(), "twilio": twilioCodes(), "ses": sesCodes(), "sendgrid": sendgridCodes(), "mailgun": mailgunCodes(), "postmark": postmarkCodes(), "status": statusCodes(),
+		"statuses": twilioStatuses(), "twilio": twilioCodes(), "ses": sesCodes(), "sendgrid": sendgridCodes(), "mailgun": mailgunCodes(), "postmark": postmarkCodes(), "status": statusCodes(), "actions": actions(), "feedback": feedbackTypes(),
 	} {
 		for code, m := range codes {
 			if m.text == "" || !codeForm.MatchString(code) || len(code) > maxCode {

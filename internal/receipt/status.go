@@ -16,7 +16,7 @@ func statusCodes() map[string]meaning {
 		"5.1.2":   {"there is no such domain", hard},
 		"5.1.3":   {"not a valid address", hard},
 		"5.1.6":   {"the mailbox has moved", hard},
-		"5.1.10":  {"the domain takes no mail", hard},
+		"5.1.10":  {"there is no such recipient, or its domain takes no mail", hard},
 		"5.2.1":   {"the mailbox is disabled", hard},
 		"5.4.4":   {"there is no such domain, or it takes no mail", hard},
 		"5.4.310": {"there is no such domain", hard},
