@@ -21,6 +21,7 @@ type EmailSettings struct {
 	BounceAddress      string   // the sender of the envelope, with {id} for the id of the push; empty: the sender of the message
 	DKIM               DKIM
 	MessageIDDomain    string // empty: the domain of From
+	Events             EmailEvents
 }
 
 // DKIM are the settings of the signature of e-mails. Without a domain there is none.
@@ -58,6 +59,7 @@ func (c *Channel) email(t *strictyaml.Table) {
 	}
 	t.String("message_id_domain", optional, "the domain in message ids; without it, the domain of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
 	t.Example("example.com")
+	e.Events.settings(t)
 	t.Needs("username", "password")
 	t.Needs("password", "username")
 	t.Check(func(p strictyaml.Node) {

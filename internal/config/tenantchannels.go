@@ -184,7 +184,9 @@ func (t TenantChannels) keptBy(object []byte, before TenantChannel) map[string]S
 	}
 	kept := map[string]Secret{}
 	for name, secret := range before.Secrets {
-		kept[name] = secret
+		if !ofOtherEvents(name, is, was) {
+			kept[name] = secret
+		}
 	}
 	of, _ := is["type"].(string)
 	for member, secrets := range sentTo[of] {
@@ -206,7 +208,7 @@ func explained(bad invalid.FieldErrors, object []byte, before TenantChannel, kep
 	}
 	all := slices.Clone(bad)
 	for _, name := range slices.Sorted(maps.Keys(before.Secrets)) {
-		if _, given := is[name]; given || kept[name] != "" {
+		if _, given := is[name]; given || kept[name] != "" || ofOtherEvents(name, is, was) {
 			continue
 		}
 		at := slices.IndexFunc(all, func(e invalid.FieldError) bool { return e.Field == name })
