@@ -81,7 +81,7 @@ var mailAddress = regexp.MustCompile(`[^\s<>,;:"()]+@[^\s<>,;:"()]+`)
 func (n *notificationMail) push(e envelope) uuid.UUID {
 	for _, name := range []string{"Delivered-To", "X-Original-To", "Envelope-To", "To"} {
 		for _, value := range n.head.Values(name) {
-			for _, address := range mailAddress.FindAllString(value, -1) {
+			for _, address := range mailAddress.FindAllString(value, maxAddresses) {
 				if id := e.push(address); id != uuid.Nil {
 					return id
 				}

@@ -15,6 +15,7 @@ const (
 	maxParts      = 64 // of a mail
 	maxDepth      = 4  // of parts in parts
 	maxRecipients = 1000
+	maxAddresses  = 100 // read of one header
 )
 
 // fields is a block of fields, such as a header. Names are found in any case.
@@ -78,18 +79,26 @@ func (n *notificationMail) take(part *message.Entity) {
 func readBlocks(r io.Reader, most int) (blocks []fields) {
 	text, _ := io.ReadAll(io.LimitReader(r, MaxBody)) // what is readable of a broken encoding
 	lines := bufio.NewReader(io.MultiReader(bytes.NewReader(text), strings.NewReader("\r\n\r\n")))
-	for len(blocks) < most {
+	for len(blocks) < most && skipEmpty(lines) {
 		head, err := textproto.ReadHeader(lines)
-		if err != nil {
-			return blocks
+		if err != nil || head.Len() == 0 {
+			break
 		}
-		if head.Len() > 0 {
-			blocks = append(blocks, &head)
-			continue
-		}
-		if _, err := lines.Peek(1); err != nil {
-			return blocks
-		}
+		blocks = append(blocks, &head)
 	}
 	return blocks
+}
+
+// skipEmpty skips empty lines, and reports whether another line follows.
+func skipEmpty(r *bufio.Reader) bool {
+	for {
+		next, err := r.Peek(1)
+		if err != nil {
+			return false
+		}
+		if next[0] != '\r' && next[0] != '\n' {
+			return true
+		}
+		_, _ = r.Discard(1)
+	}
 }

@@ -7,10 +7,7 @@ import (
 	"time"
 )
 
-// PostmarkHeader is the header of a mail whose value Postmark returns in its webhooks. Postmark replaces our Message-ID.
-const PostmarkHeader = "X-PM-Metadata-push"
-
-// Postmark reads Postmark's webhooks.
+// Postmark reads Postmark's webhooks. Mails need a header: see [MailHeader].
 //
 // https://postmarkapp.com/developer/webhooks/webhooks-overview
 type Postmark struct{ username, password string }

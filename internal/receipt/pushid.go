@@ -28,6 +28,18 @@ func pushID(s string) uuid.UUID {
 	return id
 }
 
+// MailHeader returns the header that a mail needs so that the events of a provider (ses, sendgrid, mailgun or postmark)
+// name its push, or empty texts if our Message-ID is enough. The provider removes the header.
+func MailHeader(events string, push uuid.UUID) (name, value string) {
+	switch events {
+	case "postmark": // which replaces our Message-ID
+		return "X-PM-Metadata-push", push.String()
+	case "sendgrid": // which does not name the Message-ID in all events
+		return "X-SMTPAPI", `{"unique_args":{"push":"` + push.String() + `"}}`
+	}
+	return "", ""
+}
+
 // envelope finds pushes in addresses of a pattern such as bounces+{id}@example.com. The zero value finds none.
 type envelope struct{ before, after string }
 

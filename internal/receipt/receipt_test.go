@@ -1,7 +1,9 @@
 package receipt
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -66,6 +68,38 @@ func TestPushID_OfMessages(t *testing.T) {
 	} {
 		if want := map[bool]uuid.UUID{true: testPush}[tt.known]; tt.got != want {
 			t.Errorf("%s: %v", tt.name, tt.got)
+		}
+	}
+}
+
+// The providers return the header of a mail in their events: Postmark what follows X-PM-Metadata- and the value, SendGrid
+// the members of unique_args.
+func TestMailHeader_Returned(t *testing.T) {
+	name, value := MailHeader("postmark", testPush)
+	key, ok := strings.CutPrefix(name, "X-PM-Metadata-")
+	report, err := newTestPostmark(t).Read(t.Context(), postmarkRequest("hook", "secret", `{"RecordType":"Delivery","Metadata":{"`+key+`":"`+value+`"}}`))
+	if !ok || err != nil || len(report.Receipts) != 1 || report.Receipts[0].Push != testPush {
+		t.Errorf("%s: %s: %v %+v", name, value, err, report)
+	}
+	var smtpapi struct {
+		Args map[string]string `json:"unique_args"`
+	}
+	name, value = MailHeader("sendgrid", testPush)
+	if err := json.Unmarshal([]byte(value), &smtpapi); err != nil || name != "X-SMTPAPI" {
+		t.Fatalf("%s: %s: %v", name, value, err)
+	}
+	s, err := NewSendGrid(publicKey(sendgridKey().Public()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	smtpapi.Args["event"] = "spamreport"
+	report, err = s.Read(t.Context(), signSendGrid("["+string(must(json.Marshal(smtpapi.Args)))+"]"))
+	if err != nil || len(report.Receipts) != 1 || report.Receipts[0].Push != testPush {
+		t.Errorf("%v %+v", err, report)
+	}
+	for _, events := range []string{"ses", "mailgun", ""} {
+		if name, value := MailHeader(events, testPush); name != "" || value != "" {
+			t.Errorf("%s: %s: %s", events, name, value)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func sesReport(message string) (report Report) {
 		addresses = []string{""}
 	}
 	push := e.push()
-	for _, address := range addresses {
+	for _, address := range addresses[:min(len(addresses), maxRecipients)] {
 		report.add(m.receipts(push, code, address, instant(at))...)
 	}
 	return report
