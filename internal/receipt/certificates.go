@@ -54,7 +54,7 @@ type certificates struct {
 	fetching chan struct{} // holds a value while a fetch is under way
 	mu       sync.Mutex
 	kept     map[string]certificate
-	begun    time.Time // of the period in which fetches are counted
+	begun    time.Time // of the period whose fetches are counted
 	fetches  int
 }
 

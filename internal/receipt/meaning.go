@@ -21,7 +21,7 @@ type kind int
 const (
 	ignored          kind = iota // says nothing about the end of the message
 	delivered                    // arrived
-	undelivered                  // did not arrive; not because of the address
+	undelivered                  // was not sent, or not delivered
 	soft                         // bounced; the address may work later
 	hard                         // bounced; the address does not exist
 	complained                   // was marked as spam

@@ -32,7 +32,7 @@ type notificationMail struct {
 
 var errEnough = errors.New("the mail has too many parts")
 
-// readNotification reads the parts of a mail. It does not look into returned messages, which may be notifications
+// readNotification reads the parts of a mail. It skips the parts of returned messages, which may be notifications
 // themselves.
 func readNotification(raw []byte) (*notificationMail, error) {
 	if bytes.HasPrefix(raw, []byte("From ")) { // the first line of a mailbox file

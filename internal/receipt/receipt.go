@@ -48,8 +48,8 @@ type State string
 // The states of messages.
 const (
 	Delivered   State = "delivered"
-	Undelivered State = "undelivered" // it did not arrive, for a reason that does not concern the address
-	Bounced     State = "bounced"     // it did not arrive, because of the address
+	Undelivered State = "undelivered" // the provider did not send it, or a carrier did not deliver it
+	Bounced     State = "bounced"     // the address, or its mail server, does not take it
 	Complained  State = "complained"  // the recipient marked it as spam
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Whatever the order of reports, and however often each comes, the highest state stays.
+// The highest state stays, in any order of the reports, and also if each comes twice.
 func TestState_Over(t *testing.T) {
 	order := []State{"", Undelivered, Delivered, Bounced, Complained}
 	for i, a := range order {

@@ -1,6 +1,6 @@
 package receipt
 
-// sesAutomaticReply is how SES reports automatic replies: as a bounce of this type, without a status of a recipient.
+// sesAutomaticReply is a bounce without a status of a recipient: SES reports automatic replies so.
 const sesAutomaticReply = "Transient/General without status"
 
 // sesCodes returns the events of Amazon SES: bounces with their type and subtype, complaints with the type of the

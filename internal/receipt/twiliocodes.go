@@ -2,7 +2,7 @@ package receipt
 
 import "strings"
 
-// twilioStatuses returns the statuses of messages that say how they ended.
+// twilioStatuses returns the statuses of messages that have ended.
 //
 // https://www.twilio.com/docs/messaging/api/message-resource#message-status-values
 func twilioStatuses() map[string]meaning {
