@@ -195,6 +195,8 @@ func TestDSN_Push(t *testing.T) {
 		"another address":        {mail("Delivered-To: bounces+"+id+"@other.example\r\n", "", ""), false},
 		"an address in the name": {mail("Subject: bounces+"+id+"@sender.example\r\n", "", ""), false},
 		"no returned headers":    {mail("", "", ""), false},
+		"the first headers":      {mail("", "", "Message-ID: <"+id+"@x>\r\n\r\n--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: <x@y>"), true},
+		"not further headers":    {mail("", "", "Message-ID: <x@y>\r\n\r\n--b\r\nContent-Type: text/rfc822-headers\r\n\r\nMessage-ID: <"+id+"@x>"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report, err := newTestDSN(t).ReadMail([]byte(tt.mail))
@@ -229,8 +231,8 @@ func TestDSN_Complaints(t *testing.T) {
 func TestDSN_OtherMails(t *testing.T) {
 	inner := reportMail("message/delivery-status", "Reporting-MTA: x\r\n\r\nFinal-Recipient: rfc822;anna@example.com\r\nAction: failed\r\n", ourHeaders)
 	nested := inner
-	for range 3 * maxDepth {
-		nested = "Content-Type: multipart/mixed; boundary=n\r\n\r\n--n\r\n" + nested + "\r\n--n--\r\n"
+	for i := range maxDepth + 1 {
+		nested = strings.ReplaceAll("Content-Type: multipart/mixed; boundary=N\r\n\r\n--N\r\n"+nested+"\r\n--N--\r\n", "N", fmt.Sprintf("n%d", i))
 	}
 	for name, mail := range map[string]string{
 		"out of office":        "To: bounces+" + testPush.String() + "@sender.example\r\nAuto-Submitted: auto-replied\r\nSubject: Out of office\r\n\r\nAction: failed\r\nStatus: 5.1.1\r\n",

@@ -91,6 +91,7 @@ func TestSendGrid_Events(t *testing.T) {
 		`"event":"bounce","type":"bounce","reason":"550 5.1.1 anna@example.com: unknown"`:                 {{State: Bounced, Hard: true, Suppress: HardBounce, Code: "5.1.1", Reason: "there is no such mailbox"}},
 		`"event":"bounce","type":"bounce","reason":"no such host","bounce_classification":"Unclassified"`: {{State: Bounced, Code: "bounce/Unclassified", Reason: "the mail server reports no reason"}},
 		`"event":"bounce","type":"bounce","bounce_classification":"anna@example.com"`:                     {{State: Bounced, Reason: "the mail server reports no reason"}},
+		`"event":"bounce","type":"bounce","bounce_classification":"` + strings.Repeat("x", maxCode) + `"`: {{State: Bounced, Reason: "the mail server reports no reason"}},
 		`"event":"bounce","type":"blocked","status":"5.1.1","bounce_classification":"Invalid Address"`:    {{State: Bounced, Code: "5.1.1", Reason: blocked}},
 		`"event":"dropped","reason":"Bounced Address"`:                                                    {{State: Bounced, Hard: true, Suppress: HardBounce, Code: "dropped/Bounced Address", Reason: "the address has bounced before, and is on the list of SendGrid"}},
 		`"event":"dropped","reason":"Spam Reporting Address"`:                                             {{State: Undelivered, Suppress: Complaint, Code: "dropped/Spam Reporting Address", Reason: "the recipient has complained before"}},

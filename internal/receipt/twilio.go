@@ -86,7 +86,7 @@ func (t *Twilio) signed(signature, to string, form url.Values) bool {
 	return matches == 1
 }
 
-// spellings returns a URL with its own port, without one, and with the standard one.
+// spellings returns a URL as it is, and without its port, or with the standard one if it has none.
 func spellings(to string) []string {
 	scheme, rest, found := strings.Cut(to, "://")
 	standard, known := map[string]string{"https": ":443", "http": ":80"}[scheme]
@@ -96,10 +96,6 @@ func spellings(to string) []string {
 	host, path := rest, ""
 	if at := strings.IndexAny(rest, "/?#"); at >= 0 {
 		host, path = rest[:at], rest[at:]
-	}
-	plain := strings.TrimSuffix(host, standard)
-	if plain != host {
-		return []string{to, scheme + "://" + plain + path}
 	}
 	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
 		return []string{to, scheme + "://" + host[:colon] + path}

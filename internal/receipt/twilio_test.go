@@ -59,7 +59,7 @@ func TestTwilio_Status(t *testing.T) {
 		status, code string
 		want         *Receipt
 	}{
-		{"queued", "", nil}, {"sending", "", nil}, {"sent", "", nil}, {"accepted", "", nil}, {"scheduled", "", nil}, {"", "", nil}, {"new", "", nil},
+		{"queued", "", nil}, {"sending", "", nil}, {"sent", "", nil}, {"accepted", "", nil}, {"scheduled", "", nil}, {"new", "", nil},
 		{"delivered", "", receipt(func(r *Receipt) { r.State = Delivered })},
 		{"read", "", receipt(func(r *Receipt) { r.State = Delivered })},
 		{"delivered", "30005", receipt(func(r *Receipt) { r.State = Delivered })},
@@ -78,7 +78,7 @@ func TestTwilio_Status(t *testing.T) {
 			r.State, r.Suppress, r.Code, r.Reason = Undelivered, Stop, "21610", "the recipient has unsubscribed from this sender"
 		})},
 	} {
-		values := url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "SmsStatus": {tt.status}, "ErrorCode": {tt.code}, "To": {testNumber}, "From": {"+4512345678"}}
+		values := url.Values{"MessageSid": {"SM1"}, "MessageStatus": {tt.status}, "SmsStatus": {tt.status}, "ErrorCode": {tt.code}, "To": {testNumber}, "From": {"+4512345678"}, "Body": {"STOP"}}
 		report, err := NewTwilio(twilioToken).Read(t.Context(), signTwilio(twilioToken, Callback(twilioURL, testPush, 2), values))
 		checkReport(t, report, err)
 		var want Report
