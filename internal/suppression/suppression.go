@@ -5,12 +5,12 @@ package suppression
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"net/mail"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/net/idna"
+
+	"github.com/sendquota/sendquota/internal/address"
 )
 
 // Reason is why an address is suppressed.
@@ -50,31 +50,24 @@ type Entry struct {
 func (e *Entry) Key() int64 { return KeyOf(e.Tenant, e.Channel, e.Address) }
 
 // KeyOf identifies an address of a tenant on a channel: 64 bits of SHA-256. Different spellings of one address have the same key.
-func KeyOf(tenant uuid.UUID, channel, address string) int64 {
+func KeyOf(tenant uuid.UUID, channel, of string) int64 {
 	var buf [256]byte
 	text := append(append(append(buf[:0], tenant[:]...), channel...), 0)
-	sum := sha256.Sum256(append(text, Normal(address)...))
+	sum := sha256.Sum256(append(text, Normal(of)...))
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// Normal returns the form in which addresses are compared. An e-mail address loses its name, and its domain is in lower case and
-// in its xn-- form. All other addresses stay.
-func Normal(address string) string {
-	address = strings.TrimSpace(address)
-	if !strings.Contains(address, "@") || strings.Contains(address, "://") {
-		return address
+// Normal returns the form in which addresses are compared, by [address.Normal]. What has an @ is an e-mail address, unless it is a URL, and
+// what begins with + or 00 a telephone number. All other addresses, and those of a wrong form, stay, without spaces around them.
+func Normal(of string) string {
+	of = strings.TrimSpace(of)
+	switch {
+	case strings.Contains(of, "@") && !strings.Contains(of, "://"):
+		return address.Normal(address.Email, of)
+	case strings.HasPrefix(of, "+") || strings.HasPrefix(of, "00"):
+		return address.Normal(address.SMS, of)
 	}
-	if strings.ContainsAny(address, "<\" ") {
-		if a, err := mail.ParseAddress(address); err == nil {
-			address = a.Address
-		}
-	}
-	at := strings.LastIndexByte(address, '@')
-	domain := strings.ToLower(address[at+1:])
-	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
-		domain = ascii
-	}
-	return address[:at+1] + domain
+	return of
 }
 
 // Position returns the position of the entry in the list of its tenant.

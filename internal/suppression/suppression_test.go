@@ -14,8 +14,9 @@ func TestNormal(t *testing.T) {
 		{`"A, B" <anna@example.com>`, "anna@example.com"},
 		{"anna@Bücher.example", "anna@xn--bcher-kva.example"},
 		{"anna@xn--bcher-kva.example", "anna@xn--bcher-kva.example"},
-		{"a@b@C.example", "a@b@c.example"},
+		{"a@b@C.example", "a@b@C.example"}, // of a wrong form
 		{"+4512345678", "+4512345678"},
+		{"0045 12 34-56.78", "+4512345678"},
 		{"https://user@Example.com/A", "https://user@Example.com/A"},
 		{"dGVzdA:APA91b", "dGVzdA:APA91b"},
 		{"@", "@"},
