@@ -156,6 +156,14 @@ const (
 	DeliveryStatusWaiting   DeliveryStatus = "waiting"
 )
 
+// Defines values for EmailChannelEvents.
+const (
+	EmailChannelEventsMailgun  EmailChannelEvents = "mailgun"
+	EmailChannelEventsPostmark EmailChannelEvents = "postmark"
+	EmailChannelEventsSendgrid EmailChannelEvents = "sendgrid"
+	EmailChannelEventsSes      EmailChannelEvents = "ses"
+)
+
 // Defines values for EmailChannelOnUnknown.
 const (
 	EmailChannelOnUnknownFail  EmailChannelOnUnknown = "fail"
@@ -183,6 +191,14 @@ const (
 // Defines values for EmailChannelType.
 const (
 	EmailChannelTypeEmail EmailChannelType = "email"
+)
+
+// Defines values for EmailChannelFormEvents.
+const (
+	EmailChannelFormEventsMailgun  EmailChannelFormEvents = "mailgun"
+	EmailChannelFormEventsPostmark EmailChannelFormEvents = "postmark"
+	EmailChannelFormEventsSendgrid EmailChannelFormEvents = "sendgrid"
+	EmailChannelFormEventsSes      EmailChannelFormEvents = "ses"
 )
 
 // Defines values for EmailChannelFormOnUnknown.
@@ -1777,11 +1793,23 @@ type EmailChannel struct {
 	// BounceAddress the sender of the envelope, which gets bounces; {id} stands for the push's id; without it, the sender of the message
 	//
 	// Examples: bounces+{id}@example.com
-	BounceAddress string    `json:"bounce_address,omitempty,omitzero"`
-	CreatedAt     time.Time `json:"created_at"`
+	BounceAddress string        `json:"bounce_address,omitempty,omitzero"`
+	BounceToken   ChannelSecret `json:"bounce_token,omitempty,omitzero"`
+	CreatedAt     time.Time     `json:"created_at"`
 
 	// Disabled true: nothing is sent, and pushes wait
 	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Events the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+	Events         EmailChannelEvents `json:"events,omitempty,omitzero"`
+	EventsKey      ChannelSecret      `json:"events_key,omitempty,omitzero"`
+	EventsPassword ChannelSecret      `json:"events_password,omitempty,omitzero"`
+
+	// EventsTopic with events: ses, the ARN of the topic of SNS
+	//
+	// Examples: arn:aws:sns:eu-west-1:123456789012:mail
+	EventsTopic    string        `json:"events_topic,omitempty,omitzero"`
+	EventsUsername ChannelSecret `json:"events_username,omitempty,omitzero"`
 
 	// From the sender, such as "Shop <shop@example.com>"
 	//
@@ -1861,6 +1889,9 @@ type EmailChannel struct {
 	Username  ChannelSecret `json:"username,omitempty,omitzero"`
 }
 
+// EmailChannelEvents the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+type EmailChannelEvents string
+
 // EmailChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
 type EmailChannelOnUnknown string
 
@@ -1898,8 +1929,28 @@ type EmailChannelForm struct {
 	// Examples: bounces+{id}@example.com
 	BounceAddress string `json:"bounce_address,omitempty,omitzero"`
 
+	// BounceToken the bearer token of those who post delivery status notifications to the callback URL
+	BounceToken string `json:"bounce_token,omitempty,omitzero"`
+
 	// Disabled true: nothing is sent, and pushes wait
 	Disabled bool `json:"disabled,omitempty,omitzero"`
+
+	// Events the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+	Events EmailChannelFormEvents `json:"events,omitempty,omitzero"`
+
+	// EventsKey with events: sendgrid, the verification key of the signed event webhook; with mailgun, the signing key of webhooks
+	EventsKey string `json:"events_key,omitempty,omitzero"`
+
+	// EventsPassword with events: postmark, its password
+	EventsPassword string `json:"events_password,omitempty,omitzero"`
+
+	// EventsTopic with events: ses, the ARN of the topic of SNS
+	//
+	// Examples: arn:aws:sns:eu-west-1:123456789012:mail
+	EventsTopic string `json:"events_topic,omitempty,omitzero"`
+
+	// EventsUsername with events: postmark, the user name of the webhook's basic authentication
+	EventsUsername string `json:"events_username,omitempty,omitzero"`
 
 	// From the sender, such as "Shop <shop@example.com>"
 	//
@@ -1972,6 +2023,9 @@ type EmailChannelForm struct {
 	// Username the user name; without it, the channel does not sign in
 	Username string `json:"username,omitempty,omitzero"`
 }
+
+// EmailChannelFormEvents the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+type EmailChannelFormEvents string
 
 // EmailChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
 type EmailChannelFormOnUnknown string
