@@ -21,6 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/sms"
 	"github.com/sendquota/sendquota/internal/store/audit"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // mostSegments is the number of segments of the longest usual text: providers advise against longer ones.
@@ -55,6 +56,12 @@ func openChannel(c config.Channel, log *slog.Logger) (channel.Entry, error) {
 	e := channel.Entry{Name: c.Name, Channel: out, Retry: push.Retry{
 		MaxAttempts: c.MaxAttempts, First: c.Backoff.First, Max: c.Backoff.Max, FailOnUnknown: c.OnUnknown == config.Fail,
 	}}
+	switch c.Type {
+	case config.SMS, config.Email:
+		e.Gone = suppression.HardBounce
+	case config.FCM, config.APNs:
+		e.Gone = suppression.Unregistered
+	}
 	e.Shares = push.Shares{c.Levels.Urgent, c.Levels.Normal, c.Levels.Bulk}
 	if t := c.Throughput; t.Rate > 0 {
 		e.Speed = pace.PerSpan(t.Rate, t.Per, t.Burst)

@@ -20,6 +20,7 @@ import (
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/suppression"
 	"github.com/sendquota/sendquota/internal/telemetry"
 	"github.com/sendquota/sendquota/internal/upkeep"
 )
@@ -49,6 +50,10 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
 		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes, Computing: a.computing, Own: a.directory,
 		Due: func() bool { return agenda.HasWork(store.PushesDue) }, Parked: parker.Ask,
+		Suppress: func(ctx context.Context, e suppression.Entry) error {
+			_, _, err := a.pushes.Suppress(ctx, e.Tenant, []suppression.Entry{e}, false)
+			return err
+		},
 	})
 	promoter := upkeep.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, upkeep.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
 	expirer := upkeep.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)

@@ -44,6 +44,7 @@ const (
 	permanent                 // refused permanently
 	closedAddress             // refused permanently, because of this address alone
 	unregistered              // refused permanently, because the provider no longer knows the address
+	stopped                   // refused permanently, because the owner of the address has answered STOP
 )
 
 // final reports whether a refusal is permanent.
@@ -66,6 +67,7 @@ func (r Result) refined(id, code string, codes map[string]meaning) Result {
 		return r
 	}
 	r.Outcome, r.Final, r.Unregistered, r.OneAddress = push.Refused, m.kind.final(), m.kind == unregistered, m.kind.oneAddress()
+	r.Stopped = m.kind == stopped
 	r.Down = r.Down && m.kind == temporary
 	if known {
 		r.Error += ", " + code + ": " + m.text

@@ -44,7 +44,7 @@ var kindWords = []struct {
 	kind  kind
 	words string
 }{
-	{unregistered, "refused permanently, unregistered"}, {closedAddress, "refused permanently; only this address"}, {permanent, "refused permanently"},
+	{unregistered, "refused permanently, unregistered"}, {closedAddress, "refused permanently; only this address"}, {stopped, "refused permanently; the address is suppressed (stop)"}, {permanent, "refused permanently"},
 	{busyAddress, "refused, tried again; only this address waits"}, {temporary, "refused, tried again"},
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/sms"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Entry is one configured channel with its name and its retry rules.
@@ -17,9 +18,10 @@ type Entry struct {
 	Name    string
 	Channel Channel
 	Retry   push.Retry
-	Speed   pace.Speed  // of the provider; with Most, in segments of text messages
-	Shares  push.Shares // of the service levels while pushes wait; zero: [push.DefaultShares]
-	Version int64       // of a tenant's own channel: it grows with each change
+	Speed   pace.Speed         // of the provider; with Most, in segments of text messages
+	Shares  push.Shares        // of the service levels while pushes wait; zero: [push.DefaultShares]
+	Gone    suppression.Reason // why an address that the provider reports as unregistered is suppressed; "": it is not
+	Version int64              // of a tenant's own channel: it grows with each change
 }
 
 // Set is the configured channels in their configured order. It never changes, and may be read concurrently.

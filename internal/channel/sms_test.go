@@ -129,7 +129,7 @@ func TestSMS_Errors(t *testing.T) {
 		want         Result
 	}{
 		{400, 21211, nil, Result{Outcome: push.Refused, Final: true, Unregistered: true, OneAddress: true, Error: "unregistered: the provider answered 400 Bad Request, 21211: not a valid telephone number"}},
-		{400, 21610, nil, Result{Outcome: push.Refused, Final: true, OneAddress: true, Error: "the provider answered 400 Bad Request, 21610: the recipient has unsubscribed from this sender"}},
+		{400, 21610, nil, Result{Outcome: push.Refused, Final: true, Stopped: true, OneAddress: true, Error: "the provider answered 400 Bad Request, 21610: the recipient has unsubscribed from this sender"}},
 		{400, 21617, nil, Result{Outcome: push.Refused, Final: true, Error: "the provider answered 400 Bad Request, 21617: the text is too long"}},
 		{400, 21606, nil, Result{Outcome: push.Refused, Error: "the provider answered 400 Bad Request, 21606: the sender cannot send messages"}},
 		{400, 99999, nil, Result{Outcome: push.Refused, Error: "the provider answered 400 Bad Request"}},

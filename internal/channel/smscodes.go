@@ -30,7 +30,7 @@ func twilioCodes() map[string]meaning {
 		"21268": {"a premium number cannot receive messages", closedAddress},
 		"21602": {"the text is empty", permanent},
 		"21605": {"the text is too long", permanent},
-		"21610": {"the recipient has unsubscribed from this sender", closedAddress},
+		"21610": {"the recipient has unsubscribed from this sender", stopped},
 		"21614": {"not a mobile number", unregistered},
 		"21617": {"the text is too long", permanent},
 		"21619": {"the text is empty", permanent},

@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // permit is the right to make one attempt at the channel of a queue. The zero value is no permit.
@@ -157,22 +158,36 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 // Once begun, it finishes even if ctx ends, because a stopping worker drains.
 func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	f := w.deliver(ctx, c, began)
+	f, reason := w.deliver(ctx, c, began)
 	w.recording <- struct{}{}
 	w.queues.count(booking.RouteOf(&c.Push), -1)
 	w.freeSlots(1)
 	w.resume(booking.RouteOf(&c.Push))
-	defer func() { <-w.recording }()
-	return w.record(ctx, c, f, began)
+	more, err = w.record(ctx, c, f, began)
+	if <-w.recording; reason != "" && err == nil {
+		w.suppress(ctx, &c.Push, reason)
+	}
+	return more, err
 }
 
-// deliver sends a claimed push, and decides how its attempt ends.
-func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) booking.Finish {
+// suppress stores that nothing is to be sent to the address of a push any more. If that fails, the next push to the address finds out again.
+func (w *Worker) suppress(ctx context.Context, p *push.Push, reason suppression.Reason) {
+	if w.cfg.Suppress == nil || p.To == "" {
+		return
+	}
+	e := suppression.Entry{Tenant: p.Tenant, Channel: p.Channel, Address: suppression.Normal(p.To), Reason: reason, Push: p.ID}
+	if err := w.cfg.Suppress(ctx, e); err != nil {
+		w.log.WarnContext(ctx, "could not suppress the address of a push; the next push to it will", "push", p.ID, "tenant", p.Tenant, "channel", p.Channel, "reason", reason, "error", err)
+	}
+}
+
+// deliver sends a claimed push, and decides how its attempt ends. reason is why its address is to be suppressed; "": it is not.
+func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) (f booking.Finish, reason suppression.Reason) {
 	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := w.send(ctx, c, began)
 	failpoint.Hit(failpoint.SendAnswered)
 	left := c.Push.ExpiresAt.Sub(c.StartedAt) - time.Since(began)
-	f := booking.Finish{
+	f = booking.Finish{
 		Attempt: c.Attempted(), Outcome: result.Outcome,
 		ProviderMessageID: result.ProviderMessageID, Error: result.Error, Segments: result.Segments, Handed: handed(result, began),
 		Resolution: retry.After(push.Attempt{
@@ -188,7 +203,7 @@ func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) 
 		slog.String("push", c.Push.ID.String()), slog.String("request_id", c.Push.RequestID), slog.String("tenant", c.Push.Tenant.String()),
 		slog.String("channel", c.Push.Channel), slog.Int("attempt", c.Attempt), slog.String("outcome", string(result.Outcome)),
 		slog.String("status", string(f.Resolution.Status)), slog.Int64("late_ms", late.Milliseconds()), slog.String("error", result.Error))
-	return f
+	return f, result.Suppress
 }
 
 // record stores the result of an attempt, and reports whether another push of the recipient waits.
@@ -247,6 +262,12 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 		}
 	}
 	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
+	switch {
+	case result.Stopped:
+		result.Suppress = suppression.Stop
+	case result.Unregistered:
+		result.Suppress = entry.Gone
+	}
 	w.queues.report(ctx, booking.RouteOf(&c.Push), c.Push.Tenant, result)
 	of := c.Push.Channel
 	if c.Push.Own {

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/suppression"
 )
 
 // Worker handles wake-ups. It is safe for concurrent use.
@@ -69,6 +70,9 @@ type Config struct {
 
 	// Parked is called when a claim has parked a recipient's push because of a pause; nil: it is not called. It must not wait.
 	Parked func(pause uuid.UUID, recipientKey int64)
+
+	// Suppress stores that nothing is to be sent to an address any more; nil: no answer of a provider suppresses.
+	Suppress func(ctx context.Context, e suppression.Entry) error
 
 	// Computing limits concurrent rendering of messages that contain the time of their sending; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]
