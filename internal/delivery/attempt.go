@@ -165,19 +165,19 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	w.resume(booking.RouteOf(&c.Push))
 	more, err = w.record(ctx, c, f, began)
 	if <-w.recording; reason != "" && err == nil {
-		w.suppress(ctx, &c.Push, reason)
+		w.cfg.suppress(ctx, w.log, &c.Push, reason)
 	}
 	return more, err
 }
 
 // suppress stores that nothing is to be sent to the address of a push any more. If that fails, the next push to the address finds out again.
-func (w *Worker) suppress(ctx context.Context, p *push.Push, reason suppression.Reason) {
-	if w.cfg.Suppress == nil || p.To == "" {
+func (c *Config) suppress(ctx context.Context, log *slog.Logger, p *push.Push, reason suppression.Reason) {
+	if c.Suppress == nil || p.To == "" {
 		return
 	}
 	e := suppression.Entry{Tenant: p.Tenant, Channel: p.Channel, Address: suppression.Normal(p.To), Reason: reason, Push: p.ID}
-	if err := w.cfg.Suppress(ctx, e); err != nil {
-		w.log.WarnContext(ctx, "could not suppress the address of a push; the next push to it will", "push", p.ID, "tenant", p.Tenant, "channel", p.Channel, "reason", reason, "error", err)
+	if err := c.Suppress(ctx, e); err != nil {
+		log.WarnContext(ctx, "could not suppress the address of a push; the next push to it will", "push", p.ID, "tenant", p.Tenant, "channel", p.Channel, "reason", reason, "error", err)
 	}
 }
 

@@ -71,10 +71,15 @@ type Config struct {
 type serviceStore interface {
 	pushStore
 	planStore
-	recipientStore
-	suppressionStore
+	peopleStore
 	recordReader
 	historyReader
+}
+
+// peopleStore stores what is known of recipients and of their addresses.
+type peopleStore interface {
+	recipientStore
+	suppressionStore
 }
 
 // pushStore books, moves, cancels and reads pushes.
