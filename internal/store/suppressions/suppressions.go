@@ -30,13 +30,10 @@ type Store struct {
 // New returns a Store on a connection to Postgres.
 func New(db *pg.DB, pushes *pushes.Store) *Store { return &Store{db, pushes} }
 
-// columns are the columns that scan reads, of suppressions s.
+// columns are the columns of an entry, of suppressions s.
 const columns = `s.tenant_id, s.channel, s.address, s.reason, s.at, s.until, s.push_id`
 
-func scan(row pgx.CollectableRow) (e suppression.Entry, err error) {
-	return e, row.Scan(entryColumns(&e)...)
-}
-
+// entryColumns returns where to read these columns.
 func entryColumns(e *suppression.Entry) []any {
 	return []any{&e.Tenant, &e.Channel, &e.Address, (*string)(&e.Reason), &e.At, (*zeronull.Timestamptz)(&e.Until), (*zeronull.UUID)(&e.Push)}
 }
