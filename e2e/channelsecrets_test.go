@@ -101,9 +101,10 @@ func (g *gossip) takeMail(c net.Conn) {
 		g.hear(line)
 		switch {
 		case data && line == ".":
-			data = false
-			if strings.Contains(said, "fail") {
-				fmt.Fprintf(c, "550 5.0.0 %s\r\n", said)
+			mail := said
+			said, data = "", false // the connection is kept for other mails
+			if strings.Contains(mail, "fail") {
+				fmt.Fprintf(c, "550 5.0.0 %s\r\n", mail)
 			} else {
 				fmt.Fprint(c, "250 2.0.0 Ok: queued as A1\r\n")
 			}

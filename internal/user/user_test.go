@@ -22,7 +22,7 @@ func TestRole_Scopes(t *testing.T) {
 		}
 		return all
 	}
-	want := []string{"pushes:read", "quota:read", "recipients:read", "policy:read", "campaigns:read", "records:read", "keys:read", "users:read", "pauses:read", "channels:read"}
+	want := []string{"pushes:read", "quota:read", "recipients:read", "policy:read", "campaigns:read", "records:read", "keys:read", "users:read", "pauses:read", "channels:read", "suppressions:read"}
 	for _, step := range []struct {
 		role Role
 		more []string

@@ -32,7 +32,7 @@ func (s *DB) Ready(ctx context.Context) error {
 
 // written lists the tables that services write to.
 var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "stat_deltas", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads",
-	"channel_views", "channel_outcomes", "unhealthy_channels", "audits", "audit_findings", "audit_log", "bulk_changes", "bulk_change_pushes", "schedules", "schedule_runs", "users", "sessions", "pauses", "tenant_channels", "channel_changes"}
+	"channel_views", "channel_outcomes", "unhealthy_channels", "audits", "audit_findings", "audit_log", "bulk_changes", "bulk_change_pushes", "schedules", "schedule_runs", "users", "sessions", "pauses", "tenant_channels", "channel_changes", "suppressions"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
 	var old bool
@@ -55,7 +55,7 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 			AND has_table_privilege('api_keys', 'DELETE') AND has_table_privilege('channel_views', 'DELETE')
 			AND has_table_privilege('channel_outcomes', 'DELETE') AND has_table_privilege('unhealthy_channels', 'DELETE')
 			AND has_table_privilege('bulk_changes', 'DELETE') AND has_table_privilege('bulk_change_pushes', 'DELETE')
-			AND has_table_privilege('tenant_channels', 'DELETE')
+			AND has_table_privilege('tenant_channels', 'DELETE') AND has_table_privilege('suppressions', 'DELETE')
 			AND has_table_privilege('users', 'DELETE') AND has_table_privilege('sessions', 'DELETE')
 			AND has_table_privilege('pauses', 'DELETE') AND has_table_privilege('audits', 'DELETE') AND has_table_privilege('audit_findings', 'DELETE')
 		FROM unnest($1::text[]) AS t`, written).Scan(&reads, &may)
