@@ -1800,7 +1800,7 @@ type EmailChannel struct {
 	// Disabled true: nothing is sent, and pushes wait
 	Disabled bool `json:"disabled,omitempty,omitzero"`
 
-	// Events the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+	// Events the provider that reports deliveries, bounces and complaints: ses, sendgrid, mailgun or postmark; in this version nothing receives its reports yet
 	Events         EmailChannelEvents `json:"events,omitempty,omitzero"`
 	EventsKey      ChannelSecret      `json:"events_key,omitempty,omitzero"`
 	EventsPassword ChannelSecret      `json:"events_password,omitempty,omitzero"`
@@ -1889,7 +1889,7 @@ type EmailChannel struct {
 	Username  ChannelSecret `json:"username,omitempty,omitzero"`
 }
 
-// EmailChannelEvents the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+// EmailChannelEvents the provider that reports deliveries, bounces and complaints: ses, sendgrid, mailgun or postmark; in this version nothing receives its reports yet
 type EmailChannelEvents string
 
 // EmailChannelOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)
@@ -1929,13 +1929,13 @@ type EmailChannelForm struct {
 	// Examples: bounces+{id}@example.com
 	BounceAddress string `json:"bounce_address,omitempty,omitzero"`
 
-	// BounceToken the bearer token of those who post delivery status notifications to the callback URL
+	// BounceToken the bearer token of those who post delivery status notifications; in this version nothing receives them yet
 	BounceToken string `json:"bounce_token,omitempty,omitzero"`
 
 	// Disabled true: nothing is sent, and pushes wait
 	Disabled bool `json:"disabled,omitempty,omitzero"`
 
-	// Events the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+	// Events the provider that reports deliveries, bounces and complaints: ses, sendgrid, mailgun or postmark; in this version nothing receives its reports yet
 	Events EmailChannelFormEvents `json:"events,omitempty,omitzero"`
 
 	// EventsKey with events: sendgrid, the verification key of the signed event webhook; with mailgun, the signing key of webhooks
@@ -2024,7 +2024,7 @@ type EmailChannelForm struct {
 	Username string `json:"username,omitempty,omitzero"`
 }
 
-// EmailChannelFormEvents the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none
+// EmailChannelFormEvents the provider that reports deliveries, bounces and complaints: ses, sendgrid, mailgun or postmark; in this version nothing receives its reports yet
 type EmailChannelFormEvents string
 
 // EmailChannelFormOnUnknown after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)

@@ -36,14 +36,14 @@ var arnShape = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):sns:[a-z0-9-]{3,
 var tokenShape = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,256}$`)
 
 func (e *EmailEvents) settings(t *strictyaml.Table) {
-	t.OneOf("events", optional, "the provider that reports deliveries, bounces and complaints to the callback URL of the channel: ses, sendgrid, mailgun or postmark; without it, none", &e.Provider,
+	t.OneOf("events", optional, "the provider that reports deliveries, bounces and complaints: ses, sendgrid, mailgun or postmark; in this version nothing receives its reports yet", &e.Provider,
 		EventsSES, EventsSendGrid, EventsMailgun, EventsPostmark)
 	t.String("events_topic", optional, "with events: ses, the ARN of the topic of SNS", &e.Topic, shaped(arnShape, "the ARN of a topic, such as arn:aws:sns:eu-west-1:123456789012:mail"))
 	t.Example("arn:aws:sns:eu-west-1:123456789012:mail")
 	t.Secret("events_key", optional, "with events: sendgrid, the verification key of the signed event webhook; with mailgun, the signing key of webhooks; may use ${ENV_NAME}", &e.Key, checkNotEmpty)
 	t.Secret("events_username", optional, "with events: postmark, the user name of the webhook's basic authentication; may use ${ENV_NAME}", &e.Username, checkUserName)
 	t.Secret("events_password", optional, "with events: postmark, its password; may use ${ENV_NAME}", &e.Password, checkNotEmpty)
-	t.Secret("bounce_token", optional, "the bearer token of those who post delivery status notifications to the callback URL; may use ${ENV_NAME}", &e.BounceToken, shaped(tokenShape, "16 to 256 of a-z, A-Z, 0-9 and ._~+/=-"))
+	t.Secret("bounce_token", optional, "the bearer token of those who post delivery status notifications; in this version nothing receives them yet; may use ${ENV_NAME}", &e.BounceToken, shaped(tokenShape, "16 to 256 of a-z, A-Z, 0-9 and ._~+/=-"))
 	t.Check(e.check)
 }
 
