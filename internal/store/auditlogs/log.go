@@ -84,6 +84,31 @@ func RecordOnce[T any](
 	return row, err
 }
 
+// An import has one entry for all of its transactions.
+
+// BeginImport writes the entry of an import, before the import stores the first line.
+func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID, of auditlog.Action) (auditlog.Position, error) {
+	none := func(context.Context, pgx.Tx, auditlog.Position) error { return nil }
+	return RecordOnce(ctx, s.db, tenant, collectPosition, none, RecordSQL+` RETURNING created_at, id`, RecordArgs(push.ActorOf(ctx), tenant, of, "", nil)...)
+}
+
+func collectPosition(row pgx.CollectableRow) (at auditlog.Position, err error) {
+	return at, row.Scan(&at.At, &at.ID)
+}
+
+// EndImport adds the numbers of created and updated lines, and of canceled pushes, to the entry of an import.
+func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at auditlog.Position, created, updated, canceled int) error {
+	d := Difference{}
+	d.Show("created", nil, created)
+	d.Show("updated", nil, updated)
+	d.Show("canceled", nil, canceled)
+	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, pg.In(`UPDATE {audit_log} SET difference = $4 WHERE tenant_id = $1 AND created_at = $2 AND id = $3`, "{audit_log}", s.db.Layouts.Log().At(at.At)),
+			tenant, at.At, at.ID, d.Text())
+		return err
+	})
+}
+
 // AuditLog returns up to limit entries of a tenant from before a position, the newest first. The zero position means
 // the newest entry. A page has fewer entries if they are large or if few match the filter; the list continues at Next
 // all the same.
