@@ -52,5 +52,5 @@ func (b *bundle) books(t testing.TB, d booking.Draft) booking.Decision {
 	return all[0]
 }
 
-// nobodys is the id of no tenant.
-var nobodys = uuid.MustParse("01900000-0000-7000-8000-000000000000")
+// noTenant is an id that no tenant has.
+var noTenant = uuid.MustParse("01900000-0000-7000-8000-000000000000")

@@ -120,7 +120,7 @@ func TestPut_NoTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := b.entry("log", "x", suppression.Manual)
-	if _, _, err := b.PutSuppressions(t.Context(), nobodys, []suppression.Entry{e}, true); !errors.Is(err, push.ErrNotFound) {
+	if _, _, err := b.PutSuppressions(t.Context(), noTenant, []suppression.Entry{e}, true); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
 }
